@@ -1,0 +1,15 @@
+// What a failed CHECK does: one line on standard error, then abort, so that a core is left.
+#include "base/check.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace tangram {
+
+void check_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "tangram: %s:%d: CHECK(%s) failed: this is a bug in Tangram\n", file, line,
+               condition);
+  std::abort();
+}
+
+}  // namespace tangram

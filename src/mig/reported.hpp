@@ -1,0 +1,39 @@
+// From what NVML reports of a GPU to a ModelSpec. The device room asks the driver; the rules of
+// what the answers mean (which number is a size, how a profile is named) are geometry and live
+// here, where they are tested without a driver. One rule: placements are taken as reported.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mig/model.hpp"
+
+namespace tangram::mig {
+
+struct ReportedPlacement {
+  int start = 0;
+  int size = 0;
+};
+
+struct ReportedProfile {
+  ProfileFacts facts;  // memory_mib, nvml_enum and nvml_id are needed
+  int slice_count = 0;
+  int instance_count = 0;
+  bool graphics = false;  // capability bit, or one of the GFX profiles
+  std::vector<ReportedPlacement> placements;
+};
+
+struct ReportedGpu {
+  std::string device_name;
+  int memory_total_mib = 0;
+  std::vector<ReportedProfile> profiles;
+};
+
+// "1g.5gb+me" as nvidia-smi and mig-parted name it: the share of the GPU's memory in eighths,
+// applied to the GPU's size in whole GB, rounded.
+[[nodiscard]] std::string profile_name(const ReportedProfile& profile, int memory_total_mib);
+
+// The specification of a model of that name; the error says which report contradicts itself.
+[[nodiscard]] Result<ModelSpec> spec_of(const std::string& model_name, const ReportedGpu& gpu);
+
+}  // namespace tangram::mig
