@@ -49,7 +49,8 @@ std::optional<std::string_view> nearest(std::string_view word,
   std::size_t best_distance = word.size() / 3 + 2;  // farther away is no likely typing mistake
   for (const std::string& candidate : candidates) {
     const bool begun = edit_distance(word, std::string_view(candidate).substr(0, word.size())) == 0;
-    const std::size_t distance = begun ? 1 : edit_distance(word, candidate);
+    std::size_t distance = edit_distance(word, candidate);
+    if (begun) distance = std::min(distance, std::size_t{1});
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -58,10 +59,10 @@ std::optional<std::string_view> nearest(std::string_view word,
   return best;
 }
 
-std::string quoted(std::string_view input) {
+std::string printable(std::string_view input) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out = "'";
-  for (const char c : input.substr(0, kLongestQuote)) {
+  std::string out;
+  for (const char c : input) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte >= 0x7f) {
       out += "\\x";
@@ -71,7 +72,12 @@ std::string quoted(std::string_view input) {
       out += c;
     }
   }
-  return out + (input.size() > kLongestQuote ? "…'" : "'");
+  return out;
+}
+
+std::string quoted(std::string_view input) {
+  return cat('\'', printable(input.substr(0, kLongestQuote)),
+             input.size() > kLongestQuote ? "…'" : "'");
 }
 
 std::optional<int> parse_int(std::string_view text, int lowest, int highest) {
@@ -79,6 +85,7 @@ std::optional<int> parse_int(std::string_view text, int lowest, int highest) {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   if (value < lowest || value > highest) return std::nullopt;
+  if (std::to_string(value).size() != text.size()) return std::nullopt;  // "007", "-0"
   return value;
 }
 

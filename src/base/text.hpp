@@ -30,10 +30,13 @@ std::string join_words(std::span<const std::string> words);
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string> candidates);
 
+// Every byte but printable ASCII as \xNN, so that it can do nothing to a terminal.
+std::string printable(std::string_view input);
+
 // User input made safe to print: quoted, all but printable ASCII escaped, cut to a sane length.
 std::string quoted(std::string_view input);
 
-// A whole decimal number of the range and nothing else ("+1", " 1", "1x", "" are none).
+// A whole decimal number of the range and nothing else ("+1", " 1", "007", "1x", "" are none).
 std::optional<int> parse_int(std::string_view text, int lowest, int highest);
 
 }  // namespace tangram

@@ -54,6 +54,9 @@ Result<PlacementText> parse_placement(std::string_view text) {
 
 Result<Layout> Layout::make(const Model& model, std::span<const PlacementText> placements) {
   Layout layout;
+  std::vector<ProfileIndex> present;
+  layout.placements_.reserve(placements.size());
+  present.reserve(placements.size());
   for (const PlacementText& text : placements) {
     const Result<ProfileIndex> profile = model.find_profile(text.profile);
     if (!profile) return std::unexpected(profile.error());
@@ -62,13 +65,14 @@ Result<Layout> Layout::make(const Model& model, std::span<const PlacementText> p
     for (const Placement& other : layout.placements_) {
       if ((model.range(other) & model.range(*placement)) == 0) continue;
       return invalid(cat(to_string(model, *placement), " overlaps ", to_string(model, other),
-                         ": both take memory slices from ",
-                         std::max(placement->start, other.start), " on."));
+                         ": both take memory slices from ", std::max(placement->start, other.start),
+                         " on."));
     }
-    if (auto why = limit_broken(model, profiles_of(layout.placements_), *profile)) {
+    if (auto why = limit_broken(model, present, *profile)) {
       return invalid(cat(to_string(model, *placement), " is one too many: ", *why));
     }
     layout.placements_.push_back(*placement);
+    present.push_back(*profile);
     layout.occupancy_ = model.with(layout.occupancy_, *placement);
   }
   return layout;

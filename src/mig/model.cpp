@@ -9,11 +9,11 @@
 namespace tangram::mig {
 
 Result<ProfileIndex> Model::find_profile(std::string_view name) const {
-  std::vector<std::string> names;
   for (std::size_t i = 0; i < spec_.profiles.size(); ++i) {
     if (spec_.profiles[i].name == name) return ProfileIndex(static_cast<std::uint8_t>(i));
-    names.push_back(spec_.profiles[i].name);
   }
+  std::vector<std::string> names;
+  for (const Profile& p : spec_.profiles) names.push_back(p.name);
   const auto near = nearest(name, names);
   return not_found(cat(spec_.name, " has no profile ", quoted(name),
                        near ? cat("; did you mean ", *near, "?") : std::string("."),

@@ -30,9 +30,9 @@ Result<void> check_profile(const ModelSpec& spec, const Profile& p) {
   if (p.starts.empty()) return invalid(cat(who, "it has no start; give at least one."));
   std::set<int> seen;
   for (const int start : p.starts) {
-    if (start < 0 || start + p.memory_slices > spec.memory_slices) {
-      return invalid(cat(who, "start ", start, " with size ", p.memory_slices,
-                         " does not fit in ", spec.memory_slices, " memory slices; allowed: 0 to ",
+    if (start < 0 || start > spec.memory_slices - p.memory_slices) {
+      return invalid(cat(who, "start ", start, " with size ", p.memory_slices, " does not fit in ",
+                         spec.memory_slices, " memory slices; allowed: 0 to ",
                          spec.memory_slices - p.memory_slices, "."));
     }
     if (!seen.insert(start).second) return invalid(cat(who, "start ", start, " is given twice."));
@@ -91,9 +91,8 @@ void Model::group_geometries() {
   };
   for (std::size_t i = 0; i < spec_.profiles.size(); ++i) {
     const Profile& p = spec_.profiles[i];
-    const auto same = std::ranges::find_if(representatives_, [&](ProfileIndex r) {
-      return shape(profile(r)) == shape(p);
-    });
+    const auto same = std::ranges::find_if(
+        representatives_, [&](ProfileIndex r) { return shape(profile(r)) == shape(p); });
     geometry_of_.push_back(static_cast<std::uint8_t>(same - representatives_.begin()));
     if (same == representatives_.end()) {
       representatives_.emplace_back(static_cast<std::uint8_t>(i));
@@ -105,7 +104,7 @@ void Model::group_geometries() {
 // Breadth first from the empty GPU. What can follow a state depends on the state alone, so this
 // meets every reachable layout's state without walking the layouts.
 Result<void> Model::enumerate_states() {
-  const std::size_t keys = key((1U << spec_.memory_slices) - 1U, 0) + spec_.compute_slices + 1;
+  const std::size_t keys = key(1U << spec_.memory_slices, 0);
   state_of_key_.assign(keys, kNoState);
   state_of_key_[0] = 0;
   states_.push_back({});

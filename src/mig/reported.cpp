@@ -34,6 +34,11 @@ constexpr int kMostMemoryMib = 16 * 1024 * 1024;
 
 constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
 
+bool is_possible(const ReportedPlacement& p) {
+  return p.size >= 1 && p.size <= kMaxMemorySlices && p.start >= 0 &&
+         p.start <= kMaxMemorySlices - p.size;
+}
+
 // The reported count is wrong on some boards (A30), so only the engine variants, which geometry
 // does not limit, are taken at their word.
 int most_instances(const Profile& p, int reported) {
@@ -72,6 +77,11 @@ Result<ModelSpec> spec_of(const std::string& model_name, const ReportedGpu& gpu)
               .starts = {},
               .facts = reported.facts};
     for (const ReportedPlacement& placement : reported.placements) {
+      if (!is_possible(placement)) {
+        return contradiction(p.name, " has a placement of size ", placement.size, " at ",
+                             placement.start, "; a GPU has at most ", kMaxMemorySlices,
+                             " memory slices");
+      }
       if (placement.size != p.memory_slices) {
         return contradiction(p.name, " has placements of size ", p.memory_slices, " and ",
                              placement.size);
