@@ -1,0 +1,171 @@
+// See frag_rows.hpp. Written for hundreds of thousands of rows a second: one parser and one block
+// of memory for all rows, and every model is looked up once.
+#include "cli/frag_rows.hpp"
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <system_error>
+#include <unistd.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parser.hpp>
+
+#include "base/text.hpp"
+#include "cli/json_text.hpp"
+#include "cli/mig_terms.hpp"
+
+namespace tangram::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kForm =
+    R"(a row is {"model": "A100-40GB", "placements": [{"profile": "2g.10gb", "start": 4}]}.)";
+
+std::string_view view(const json::string& text) { return {text.data(), text.size()}; }
+
+class RowReader {
+ public:
+  // Appends the answer to one row; the error is the reason alone.
+  Result<void> answer(std::string_view row, std::string& out) {
+    parser_.reset();  // lets go of the last row's values before their memory goes
+    memory_.release();
+    parser_.reset(&memory_);
+    json::error_code status;
+    const std::size_t read = parser_.write_some(row.data(), row.size(), status);
+    if (!status && !is_blank(row.substr(read))) {
+      return invalid(cat("not one JSON value per line; ", kForm));
+    }
+    if (status) {
+      return invalid(
+          cat("not valid JSON at column ", read + 1, ": ", status.message(), "; ", kForm));
+    }
+    const json::value value = parser_.release();
+    const json::object* object = value.if_object();
+    if (object == nullptr) return invalid(cat("not a JSON object; ", kForm));
+    return answer(*object, out);
+  }
+
+  [[nodiscard]] static bool is_blank(std::string_view text) {
+    return text.find_first_not_of(" \t\r") == std::string_view::npos;
+  }
+
+ private:
+  Result<void> answer(const json::object& row, std::string& out) {
+    const json::value* name = row.if_contains("model");
+    if (name == nullptr || !name->is_string()) {
+      return invalid(cat("\"model\" must be a string; ", kForm));
+    }
+    const Result<const mig::Model*> model = find(view(name->get_string()));
+    if (!model) return std::unexpected(model.error());
+    const json::value* placements = row.if_contains("placements");
+    if (placements == nullptr || !placements->is_array()) {
+      return invalid(cat("\"placements\" must be a list; ", kForm));
+    }
+    if (auto ok = read(placements->get_array()); !ok) return ok;
+    const Result<mig::Layout> layout = mig::Layout::make(**model, texts_);
+    if (!layout) return std::unexpected(layout.error());
+    write(row, *name, *placements, (*model)->frag_cost(layout->occupancy()), out);
+    return {};
+  }
+
+  Result<const mig::Model*> find(std::string_view name) {
+    const auto known = models_.find(name);
+    if (known != models_.end()) return known->second.get();
+    Result<ModelPointer> model = model_named(std::string(name));
+    if (!model) return std::unexpected(model.error());
+    return models_.emplace(name, *std::move(model)).first->second.get();
+  }
+
+  Result<void> read(const json::array& placements) {
+    texts_.resize(placements.size());
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      const json::object* placement = placements[i].if_object();
+      const json::value* profile = placement ? placement->if_contains("profile") : nullptr;
+      const json::value* start = placement ? placement->if_contains("start") : nullptr;
+      const std::int64_t* number = start ? start->if_int64() : nullptr;
+      if (profile == nullptr || !profile->is_string() || number == nullptr || *number < 0 ||
+          *number >= mig::kMaxMemorySlices) {
+        return invalid(cat("placement ", i + 1,
+                           R"( needs a string "profile" and a whole number "start" from 0 to )",
+                           mig::kMaxMemorySlices - 1, "; ", kForm));
+      }
+      texts_[i].profile = view(profile->get_string());
+      texts_[i].start = static_cast<int>(*number);
+    }
+    return {};
+  }
+
+  static void write(const json::object& row, const json::value& model,
+                    const json::value& placements, mig::FragCost cost, std::string& out) {
+    out += R"({"model": )";
+    append_json(out, model);
+    out += R"(, "placements": )";
+    append_json(out, placements);
+    out += R"(, "cost": ")";
+    out += cost.fraction();
+    out += '"';
+    for (const auto& [key, value] : row) {
+      const std::string_view name(key.data(), key.size());
+      if (name == "model" || name == "placements" || name == "cost") continue;
+      out += ", ";
+      append_json(out, json::string(name));
+      out += ": ";
+      append_json(out, value);
+    }
+    out += "}\n";
+  }
+
+  std::array<unsigned char, 16'384> block_{};
+  json::monotonic_resource memory_{block_.data(), block_.size()};
+  json::parser parser_;
+  std::map<std::string, ModelPointer, std::less<>> models_;
+  std::vector<mig::PlacementText> texts_;
+};
+
+Result<std::string> all_of_standard_input() {
+  std::string text;
+  std::size_t size = 0;
+  while (true) {
+    constexpr std::size_t kLeastRoom = 65'536;
+    if (text.size() - size < kLeastRoom) text.resize(text.size() * 2 + 4 * kLeastRoom);
+    const ssize_t count = ::read(STDIN_FILENO, text.data() + size, text.size() - size);
+    if (count == 0) break;
+    if (count > 0) size += static_cast<std::size_t>(count);
+    if (count < 0 && errno != EINTR) {
+      return failed(
+          cat("cannot read standard input: ", std::generic_category().message(errno), "."));
+    }
+  }
+  text.resize(size);
+  return text;
+}
+
+}  // namespace
+
+Result<void> add_costs_to_rows(std::string_view rows, std::string_view source, std::string& out) {
+  RowReader reader;
+  out.reserve(out.size() + rows.size() + rows.size() / 4);
+  for (int line = 1; !rows.empty(); ++line) {
+    const std::size_t end = std::min(rows.find('\n'), rows.size());
+    const std::string_view row = rows.substr(0, end);
+    rows.remove_prefix(std::min(end + 1, rows.size()));
+    if (RowReader::is_blank(row)) continue;
+    if (auto ok = reader.answer(row, out); !ok) {
+      return std::unexpected(
+          Error{ok.error().code, cat(source, ':', line, ": ", ok.error().message)});
+    }
+  }
+  return {};
+}
+
+Result<void> add_costs_to_rows(std::string& out) {
+  const Result<std::string> rows = all_of_standard_input();
+  if (!rows) return std::unexpected(rows.error());
+  return add_costs_to_rows(*rows, "standard input", out);
+}
+
+}  // namespace tangram::cli

@@ -1,0 +1,177 @@
+// See tangram.hpp.
+#include "cli/tangram.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/help.hpp"
+#include "cli/verbs.hpp"
+
+namespace tangram::cli {
+namespace {
+
+int fail(int code, std::string_view message) {
+  fmt::print(stderr, "tangram: {}\n", message);
+  return code;
+}
+
+int exit_code(const Error& error) {
+  const bool bad_input = error.code == ErrorCode::kInvalid || error.code == ErrorCode::kNotFound;
+  return bad_input ? kExitBadInput : kExitFailure;
+}
+
+int finish(Output& out) {
+  const Result<void> written = out.flush();
+  return written ? kExitOk : fail(exit_code(written.error()), written.error().message);
+}
+
+int print(std::string_view text) {
+  Output out;
+  out.add(text);
+  return finish(out);
+}
+
+// The innermost verb that the command line named.
+struct Named {
+  const CLI::App* app;
+  std::string parents;  // "tangram mig"
+
+  [[nodiscard]] std::string path() const {
+    return parents.empty() ? app->get_name() : cat(parents, ' ', app->get_name());
+  }
+  [[nodiscard]] std::string help() const { return app->help(parents); }
+};
+
+Named innermost(const CLI::App& root) {
+  Named named{&root, ""};
+  while (!named.app->get_subcommands().empty()) {
+    named = {named.app->get_subcommands().front(), named.path()};
+  }
+  return named;
+}
+
+// All that can be typed below `app`: "show" for `tangram mig show`.
+void collect_verbs(const CLI::App& app, const std::string& path, std::vector<std::string>& names,
+                   std::vector<std::string>& paths) {
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+    const std::string verb_path = cat(path, ' ', verb->get_name());
+    paths.push_back(verb_path);
+    collect_verbs(*verb, verb_path, names, paths);
+  }
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->nonpositional()) names.push_back(option->get_name());
+  }
+  return names;
+}
+
+std::string unknown_argument(const Named& named, const std::string& argument) {
+  if (argument.starts_with('-')) {
+    const std::vector<std::string> options = option_names(*named.app);
+    const auto near = nearest(argument, options);
+    return cat("unknown option ", tangram::quoted(argument),
+               near ? cat("; did you mean ", *near, "?") : std::string(";"));
+  }
+  std::vector<std::string> names;
+  std::vector<std::string> paths;
+  collect_verbs(*named.app, named.path(), names, paths);
+  if (names.empty()) return cat("unexpected argument ", tangram::quoted(argument), ";");
+  const auto near = nearest(argument, names);
+  if (!near) return cat("unknown verb ", tangram::quoted(argument), ";");
+  const auto which = static_cast<std::size_t>(std::ranges::find(names, *near) - names.begin());
+  return cat("unknown verb ", tangram::quoted(argument), "; did you mean `", paths[which], "`?");
+}
+
+int explain(const CLI::App& root, const CLI::ParseError& error) {
+  const Named named = innermost(root);
+  if (dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr) {
+    return print(cat("tangram ", TANGRAM_VERSION, "\n"));
+  }
+  if (error.get_exit_code() == 0) return print(named.help());
+  const std::vector<std::string> extras = root.remaining(true);
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const std::string reason = is_extra && !extras.empty() ? unknown_argument(named, extras.front())
+                                                         : printable(error.what()) + ";";
+  return fail(kExitBadInput, cat(reason, " see `", named.path(), " --help`"));
+}
+
+void build(CLI::App& app, Command& command) {
+  app.name("tangram");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", TANGRAM_VERSION, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.footer("Start with `tangram mig show A100-40GB`. Each verb has a --help with examples.");
+  CLI::App* mig =
+      app.add_subcommand("mig", "The geometry of MIG GPUs: profiles, placements, FragCost");
+  mig->require_subcommand(0, 1);
+  mig->footer("Example:\n  tangram mig frag A100-40GB 2g.10gb@4 1g.5gb@6");
+  add_mig_models(*mig, command);
+  add_mig_show(*mig, command);
+  add_mig_frag(*mig, command);
+  add_mig_layouts(*mig, command);
+  add_mig_place(*mig, command);
+  add_policies(app, command);
+  add_decide(app, command);
+}
+
+// CLI11 would take "[a,b]" apart, and "[]" for nothing at all.
+bool is_bracketed(std::string_view argument) {
+  return argument.starts_with('[') && argument.ends_with(']');
+}
+
+int run_unguarded(int argc, const char* const* argv) {
+  for (const char* argument : std::span(argv, static_cast<std::size_t>(argc))) {
+    if (!is_bracketed(argument)) continue;
+    return fail(kExitBadInput, cat("unexpected argument ", tangram::quoted(argument),
+                                   "; a list is written as separate arguments."));
+  }
+  Command command;
+  CLI::App app("Tangram schedules jobs onto the slices of MIG GPUs.");
+  build(app, command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+  if (!command.run) {
+    fmt::print(stderr, "{}", innermost(app).help());
+    return kExitBadInput;
+  }
+  Output out = Output::for_stdout(command.output);
+  const Result<void> done = command.run(out);
+  return done ? finish(out) : fail(exit_code(done.error()), done.error().message);
+}
+
+}  // namespace
+
+void add_output_options(CLI::App& verb, Command& command) {
+  verb.add_flag("--json", command.json, "Print JSON");
+  verb.add_option("--color", command.output.color,
+                  "Colours: auto (on a terminal, the default), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->option_text("WHEN");
+  verb.add_flag("--ascii", command.output.ascii, "Draw pictures without Unicode");
+}
+
+int run_tangram(int argc, const char* const* argv) {
+  try {
+    return run_unguarded(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return fail(kExitFailure, "out of memory.");
+  } catch (const std::exception& error) {
+    return fail(kExitFailure, cat("internal error: ", printable(error.what())));
+  }
+}
+
+}  // namespace tangram::cli

@@ -1,0 +1,33 @@
+// The verbs of `tangram`. Each has a file of its own that adds its options to the command line
+// and says what to run when it is chosen. One rule: a verb prints into an Output and returns; it
+// neither writes to standard output nor exits.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.hpp"
+#include "cli/output.hpp"
+
+namespace tangram::cli {
+
+// What the command line asked for.
+struct Command {
+  OutputOptions output;
+  bool json = false;
+  std::function<Result<void>(Output&)> run;  // empty: no verb was named
+};
+
+// --json, --color and --ascii, which every verb has.
+void add_output_options(CLI::App& verb, Command& command);
+
+void add_mig_models(CLI::App& mig, Command& command);
+void add_mig_show(CLI::App& mig, Command& command);
+void add_mig_frag(CLI::App& mig, Command& command);
+void add_mig_layouts(CLI::App& mig, Command& command);
+void add_mig_place(CLI::App& mig, Command& command);
+void add_policies(CLI::App& app, Command& command);
+void add_decide(CLI::App& app, Command& command);
+
+}  // namespace tangram::cli
