@@ -1,0 +1,28 @@
+// See candidates.hpp.
+#include "core/candidates.hpp"
+
+namespace tangram::core {
+
+std::optional<Slot> choose_plainly(const Node& node, const PlacementPolicy& policy,
+                                   const Request& request) {
+  std::optional<Slot> best;
+  Key best_key{};
+  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+    for_each_candidate(node, request, GpuId(g), policy.only_idle, [&](const Slot& slot) {
+      const Key key = policy.key(node, request, slot);
+      if (best && !(key < best_key)) return;
+      best = slot;
+      best_key = key;
+    });
+  }
+  return best;
+}
+
+std::optional<Slot> choose(const Node& node, const PlacementPolicy& policy,
+                           const Request& request) {
+  const bool plain = policy.indexed == nullptr || !request.avoid.empty() || policy.only_idle ||
+                     node.partitioning() == Partitioning::kStatic;
+  return plain ? choose_plainly(node, policy, request) : policy.indexed(node, request);
+}
+
+}  // namespace tangram::core

@@ -1,0 +1,125 @@
+// Event: what happens to the scheduler. Everything it learns arrives here: requests of users and
+// operators, results of its own actions, what was seen of the hardware, the passing of time.
+//
+// What a body (daemon or simulator) promises: every action gets exactly one answer, within a
+// deadline that the body keeps; JobExited is sent when the last process of the run is gone; when a
+// GPU is lost, the body ends the runs on it without being told. Answers about things that no
+// longer exist may still come, and are ignored. One rule: an event is data, cheap to copy and to
+// write to a journal.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "core/action.hpp"
+#include "core/ids.hpp"
+#include "core/job.hpp"
+#include "core/node.hpp"
+#include "core/policy.hpp"
+#include "core/tuning.hpp"
+#include "mig/model.hpp"
+
+namespace tangram::core {
+
+// Users.
+struct JobSubmitted {
+  JobSpec spec;
+};
+struct JobCancelled {
+  JobId job;
+};
+struct JobHeld {  // asked for, or its user is at a limit; only a waiting job can be held
+  JobId job;
+};
+struct JobReleased {
+  JobId job;
+};
+
+// Answers to StartJob, SwitchTraffic, StopJob.
+struct JobReady {
+  JobId job;
+  RunId run;
+};
+struct JobExited {
+  JobId job;
+  RunId run;
+  bool success = false;
+};
+struct TrafficSwitched {  // new traffic goes to this run
+  JobId job;
+  RunId run;
+};
+struct TrafficDrained {  // the run that was switched away from has finished what it had
+  JobId job;
+  RunId run;
+};
+
+// Answers to CreateInstance and DestroyInstance.
+struct InstanceCreated {
+  GpuId gpu;
+  InstanceId instance;
+};
+struct InstanceDestroyed {
+  GpuId gpu;
+  InstanceId instance;
+};
+// The answer "no" to any action; the fields that the action had are set.
+struct ActionFailed {
+  ActionKind kind = ActionKind::kCreateInstance;
+  GpuId gpu;
+  InstanceId instance;
+  JobId job;
+  RunId run;
+};
+
+// What was seen of the hardware.
+struct GpuAdded {
+  std::shared_ptr<const mig::Model> model;
+  std::vector<mig::Placement> layout;  // static partitioning: made at once
+};
+struct GpuHealth {
+  GpuId gpu;
+  Health health = Health::kOk;
+};
+struct ForeignSeen {
+  GpuId gpu;
+  mig::Placement placement;
+};
+struct ForeignGone {
+  GpuId gpu;
+  mig::Placement placement;
+};
+struct InstanceQuarantined {  // a process that nobody knows lives in an idle instance
+  GpuId gpu;
+  InstanceId instance;
+};
+struct QuarantineEnded {  // it is gone
+  GpuId gpu;
+  InstanceId instance;
+};
+
+// Operators and time.
+struct GpuCordoned {
+  GpuId gpu;
+};
+struct GpuUncordoned {
+  GpuId gpu;
+};
+struct GpuDrained {  // asked for: cordon, and move its jobs elsewhere
+  GpuId gpu;
+};
+struct TuningChanged {
+  Tuning tuning;
+  Policies policies;  // those that the tuning names; looked up by the body
+};
+struct WakeUp {};
+
+using Event =
+    std::variant<JobSubmitted, JobCancelled, JobHeld, JobReleased, JobReady, JobExited,
+                 TrafficSwitched, TrafficDrained, InstanceCreated, InstanceDestroyed, ActionFailed,
+                 GpuAdded, GpuHealth, ForeignSeen, ForeignGone, InstanceQuarantined,
+                 QuarantineEnded, GpuCordoned, GpuUncordoned, GpuDrained, TuningChanged, WakeUp>;
+
+}  // namespace tangram::core

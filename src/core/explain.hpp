@@ -1,0 +1,73 @@
+// Explanations as data: why a job was (or would be) placed where, and why a waiting job waits and
+// what would unblock it. Computed on request from a state, never on the way of a decision. One
+// rule: an explanation asks the very functions that decide, so the two cannot disagree.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/node.hpp"
+#include "core/policy.hpp"
+#include "mig/frag_cost.hpp"
+
+namespace tangram::core {
+
+struct ExplainedCandidate {
+  Slot slot;
+  bool busy = false;
+  mig::FragCost before;
+  mig::FragCost after;
+  Key key{};
+};
+
+// Why a GPU has no candidate for a profile.
+enum class NoCandidate : std::uint8_t {
+  kOutOfService,  // cordoned, draining, unresponsive or lost
+  kNoProfile,     // this model does not have it
+  kLimit,         // the instance limits (+me …) do not admit one more
+  kSlicesShort,   // fewer compute or memory slices are left than it needs
+  kFragmented,    // enough slices are left, but not at a legal start
+  kBackOff,       // the places that are free failed this job lately
+  kNoIdle,        // static partitioning: no idle instance of exactly this profile
+};
+[[nodiscard]] std::string_view name_of(NoCandidate why);
+
+struct GpuWithout {
+  GpuId gpu;
+  NoCandidate why = NoCandidate::kSlicesShort;
+};
+
+struct ArrivalExplanation {
+  std::vector<ExplainedCandidate> candidates;  // the preferred first
+  // The part of the key in which the winner beats the next one; none if it is the only one.
+  std::optional<std::size_t> decided_by;
+  std::vector<GpuWithout> without;  // GPUs that have no candidate, with the reason
+
+  [[nodiscard]] std::optional<Slot> winner() const {
+    return candidates.empty() ? std::nullopt : std::optional(candidates.front().slot);
+  }
+};
+[[nodiscard]] ArrivalExplanation explain_arrival(const Node& node, const PlacementPolicy& policy,
+                                                 const Request& request);
+
+// A way to make room: these moves, in this order, and then the slot is free.
+struct Room {
+  std::vector<Move> moves;
+  Slot slot;
+};
+
+struct WaitingExplanation {
+  std::vector<GpuWithout> without;        // why no GPU can take it now
+  std::vector<Room> moves_that_make_room;     // fewest moves first, at most kMostRooms
+  std::vector<JobId> departures_that_make_room;  // jobs each of whose end alone would do
+  std::vector<ProfileName> fits_now;      // profiles that some GPU could take at once
+};
+inline constexpr std::size_t kMostRooms = 5;
+inline constexpr std::size_t kMostMovesPerRoom = 3;
+
+[[nodiscard]] WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& policy,
+                                                 const Request& request);
+
+}  // namespace tangram::core

@@ -1,0 +1,90 @@
+// Index: which GPUs are in which state, so that a decision costs the same with four GPUs and with
+// a million. GPUs of one model to which the same profiles may be added stand on one shelf, sorted
+// by occupancy; beside that, which of them have an idle instance worth reusing, and which hold
+// movable jobs. One rule: it is a function of the GPUs it was given; a GPU is erased before it
+// changes and inserted after (Node::Edit sees to that), and the plain policies are its oracle.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/bit_row.hpp"
+#include "core/entry_pool.hpp"
+#include "core/gpu_set.hpp"
+#include "core/ids.hpp"
+#include "core/ranks.hpp"
+#include "mig/model.hpp"
+
+namespace tangram::core {
+
+// What the index must know of a GPU besides its entries.
+struct GpuSummary {
+  ModelId model;
+  mig::Occupancy occupied;   // as it is
+  mig::Occupancy projected;  // as if all moves under way were over
+  std::uint32_t allowed = 0;   // bit p: the instance limits admit one more of profile p
+  bool takes_jobs = false;     // a candidate for arrivals and moves
+  bool gives_jobs = false;     // its jobs can be moved
+};
+
+// GPUs of one model to which the same profiles may be added.
+struct Shelf {
+  ModelId model;
+  std::uint32_t allowed = 0;
+  std::vector<GpuSet> by_state;          // by occupancy
+  std::vector<BitRow> ranks;             // by geometry: which ranks of its ArrivalOrder have a GPU
+  std::vector<CountedGpuSet> reusable;   // by state * profiles + profile: see Index::reusable()
+};
+
+class Index {
+ public:
+  void add_model(const mig::Model& model, Threshold threshold);
+  void set_capacity(std::uint32_t gpus) { capacity_ = gpus; }
+  // All GPUs must have been erased before, and are inserted again after.
+  void set_threshold(std::span<const mig::Model* const> models, Threshold threshold);
+
+  void insert(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries);
+  void erase(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries);
+
+  [[nodiscard]] const Ranks& ranks(ModelId m) const { return models_[m.value()].ranks; }
+  [[nodiscard]] std::span<const Shelf> shelves() const { return shelves_; }
+
+  // The lowest GPU of that shelf and state with an idle instance of the profile at a start that
+  // leaves the state's lowest FragCost for it; GpuSet::kNone if there is none.
+  [[nodiscard]] std::uint32_t first_reusable(const Shelf& shelf, mig::Occupancy state,
+                                             mig::ProfileIndex profile) const;
+  // GPUs (of a model) from which a movable job can leave in this way, in blocks of 64; the caller
+  // looks at each. next() walks them in ascending order.
+  [[nodiscard]] bool has_leaving(ModelId m, std::size_t leaving) const;
+  [[nodiscard]] const BitRow& leavings(ModelId m) const { return models_[m.value()].nonempty; }
+  [[nodiscard]] std::uint32_t next_leaving(ModelId m, std::size_t leaving,
+                                           std::uint32_t from) const;
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  struct PerModel {
+    const mig::Model* model;
+    Ranks ranks;
+    std::vector<CountedGpuSet> leaving;  // by Leaving
+    BitRow nonempty;                     // by Leaving
+  };
+  // What a scan of a block needs, apart from the GPUs themselves to save cache lines.
+  struct Hint {
+    std::uint32_t reusable = 0;  // bit p: see first_reusable()
+    mig::Occupancy projected;
+    std::uint16_t movable_starts = 0;
+  };
+  Shelf& shelf(const GpuSummary& summary);
+  [[nodiscard]] Hint hint_of(const GpuSummary& summary, std::span<const Entry> entries) const;
+  template <class Fn>
+  void for_each_leaving(const GpuSummary& summary, std::span<const Entry> entries, Fn fn);
+
+  std::uint32_t capacity_ = 0;
+  std::vector<PerModel> models_;
+  std::vector<Shelf> shelves_;
+  std::vector<Hint> hints_;  // by GPU
+};
+
+}  // namespace tangram::core

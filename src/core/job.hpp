@@ -1,0 +1,107 @@
+// A job as the scheduler knows it: what was asked for (JobSpec) and where it stands (Job). What
+// the job runs (command, user, environment) is the body's affair. One rule: a job is in one place
+// or in one move, and everything else about it follows from its phase.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/instant.hpp"
+#include "core/ids.hpp"
+
+namespace tangram::core {
+
+enum class JobKind : std::uint8_t {
+  kBatch,    // runs to its end
+  kService,  // serves until it is cancelled; can be replicated, hence moved
+  kLease,    // an instance for a process that someone else starts
+};
+
+enum class Restart : std::uint8_t { kNever, kOnFailure, kAlways };
+
+struct JobSpec {
+  JobId id;
+  std::string profile;
+  JobKind kind = JobKind::kService;
+  bool movable = true;  // false: pinned; leases are never moved
+  Restart restart = Restart::kNever;
+  std::uint16_t max_restarts = 3;
+};
+
+enum class JobPhase : std::uint8_t {
+  kHeld,      // outside the queue until the cause ends; its submission order is kept
+  kQueued,    // waits for a place
+  kPlaced,    // has a place; its instance is being made
+  kStarting,  // its process (or lease) is being started
+  kRunning,   // ready
+  kStopping,  // told to stop; holds its slices until its last process is gone
+};
+
+// Why a job is held; several causes can hold at once.
+enum HoldCause : std::uint8_t {
+  kHoldUser = 1,         // asked for, or its user is at a limit
+  kHoldUnservable = 2,   // no GPU in service has its profile
+};
+
+// A place that failed this job lately; no candidate for it until then.
+struct BackOff {
+  GpuId gpu;
+  std::uint8_t start = 0;
+  std::uint8_t failures = 0;  // doubles the next time span
+  Instant until{};
+};
+
+// One replica: the instance it is on and the run that is (or will be) there.
+struct Replica {
+  GpuId gpu;
+  InstanceId instance = kNoInstance;
+  RunId run = kNoRun;  // kNoRun: not started yet
+  bool ready = false;
+  bool stopping = false;  // told to stop
+};
+
+enum class MoveKind : std::uint8_t { kIntra, kInter, kDrain, kRequested };
+
+enum class MovePhase : std::uint8_t {
+  kNone,
+  kCreating,     // the target instance is being made
+  kStarting,     // the replica is being started
+  kSwitching,    // new traffic is being sent to the replica
+  kDraining,     // the original finishes what it has; the point of commitment is behind
+  kStopping,     // the original was told to stop
+  kRollingBack,  // the replica is being removed; the job stays where it was
+};
+
+struct Job {
+  JobId id;
+  std::uint64_t order = 0;  // of submission
+  ProfileName profile;
+  JobKind kind = JobKind::kService;
+  JobPhase phase = JobPhase::kQueued;
+  bool allowed_to_move = true;
+  bool cancelled = false;
+  bool ending = false;  // over once the last replica is gone
+  bool failed = false;  // what "over" will say
+  bool lost = false;    // why: its GPU was lost
+  std::uint8_t holds = 0;  // HoldCause bits
+  Restart restart = Restart::kNever;
+  std::uint16_t restarts = 0;
+  std::uint16_t max_restarts = 0;
+  std::uint8_t create_failures = 0;
+
+  Replica main;     // where the job is
+  Replica replica;  // where a move takes it
+  MoveKind move_kind = MoveKind::kIntra;
+  MovePhase move = MovePhase::kNone;
+  std::uint8_t replica_start = 0;  // where the move goes on its GPU
+  Instant cooldown_until{};
+  std::vector<BackOff> back_offs;  // mostly empty
+
+  JobSlot queue_before = kNoJob;  // neighbours in the queue
+  JobSlot queue_after = kNoJob;
+
+  [[nodiscard]] bool moving() const { return move != MovePhase::kNone; }
+};
+
+}  // namespace tangram::core

@@ -1,0 +1,268 @@
+// See node.hpp.
+#include "core/node.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "mig/limits.hpp"
+
+namespace tangram::core {
+
+ProfileName Node::intern(const std::string& profile) {
+  if (const auto known = find_name(profile)) return *known;
+  names_.push_back(profile);
+  recent_count_.push_back(0);
+  for (ModelInfo& info : models_) info.profile_of.push_back(kNoProfile);
+  return ProfileName(static_cast<std::uint16_t>(names_.size() - 1));
+}
+
+std::optional<ProfileName> Node::find_name(std::string_view profile) const {
+  const auto at = std::ranges::find(names_, profile);
+  if (at == names_.end()) return std::nullopt;
+  return ProfileName(static_cast<std::uint16_t>(at - names_.begin()));
+}
+
+ModelId Node::add_model(std::shared_ptr<const mig::Model> model) {
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (models_[i].model == model || models_[i].model->spec() == model->spec()) {
+      return ModelId(static_cast<std::uint8_t>(i));
+    }
+  }
+  CHECK(gpus_.empty() || models_.size() < 0xFF);
+  ModelInfo info;
+  info.model = std::move(model);
+  info.profile_of.assign(names_.size(), kNoProfile);
+  models_.push_back(std::move(info));
+  const mig::Model& added = *models_.back().model;
+  for (std::size_t i = 0; i < added.profiles().size(); ++i) {
+    const mig::ProfileIndex p(static_cast<std::uint8_t>(i));
+    const ProfileName name = intern(added.profile(p).name);
+    ModelInfo& back = models_.back();
+    back.profile_of[name.value()] = p.value();
+    const std::uint32_t bit = 1U << i;
+    back.all_profiles |= bit;
+    if (mig::is_limited(added, p)) back.limited |= bit;
+    const mig::Media media = mig::media_of(added.profile(p).name);
+    if (media == mig::Media::kAll) back.wants_all_media |= bit;
+    if (media == mig::Media::kNone) back.no_media |= bit;
+  }
+  common_denominator_ = std::lcm(common_denominator_, std::int64_t{added.frag_denominator()});
+  for (ModelInfo& each : models_) {
+    each.cost_scale = common_denominator_ / each.model->frag_denominator();
+  }
+  index_.add_model(added, tuning_.threshold);
+  return ModelId(static_cast<std::uint8_t>(models_.size() - 1));
+}
+
+void Node::reserve_gpus(std::uint32_t count) {
+  gpus_.reserve(count);
+  index_.set_capacity(std::max(count, gpu_count()));
+}
+
+GpuId Node::add_gpu(ModelId model) {
+  const GpuId id(gpu_count());
+  ModelInfo& info = models_[model.value()];
+  ++info.gpus;
+  ++info.gpus_in_service;
+  gpus_.push_back({.model = model, .entries = {}, .occupied = {}, .projected = {},
+                   .allowed = info.all_profiles});
+  if (gpu_count() > gpus_.capacity() / 2) {
+    index_.set_capacity(static_cast<std::uint32_t>(gpus_.capacity()));
+  }
+  index_.insert(id, summary(id), {});
+  return id;
+}
+
+const Entry* Node::find(GpuId g, InstanceId id) const {
+  for (const Entry& e : entries(g)) {
+    if (e.id == id) return &e;
+  }
+  return nullptr;
+}
+
+const Entry* Node::idle_at(GpuId g, mig::Placement p) const {
+  for (const Entry& e : entries(g)) {
+    if (e.state == EntryState::kIdle && e.placement == p) return &e;
+  }
+  return nullptr;
+}
+
+bool Node::in_layout(GpuId g, mig::ProfileIndex p) const {
+  return std::ranges::any_of(entries(g), [&](const Entry& e) {
+    return e.placement.profile == p && e.state != EntryState::kForeign;
+  });
+}
+
+bool Node::servable(ProfileName p) const {
+  for (std::size_t m = 0; m < models_.size(); ++m) {
+    const auto profile = profile_on(ModelId(static_cast<std::uint8_t>(m)), p);
+    if (!profile || models_[m].gpus_in_service == 0) continue;
+    if (partitioning_ == Partitioning::kDynamic) return true;
+    for (std::uint32_t g = 0; g < gpu_count(); ++g) {
+      const Gpu& gpu = gpus_[g];
+      if (gpu.model.value() == m && gpu.takes_jobs() && in_layout(GpuId(g), *profile)) return true;
+    }
+  }
+  return false;
+}
+
+bool Node::known_to_some_gpu(ProfileName p) const {
+  for (std::size_t m = 0; m < models_.size(); ++m) {
+    const auto profile = profile_on(ModelId(static_cast<std::uint8_t>(m)), p);
+    if (!profile || models_[m].gpus == 0) continue;
+    if (partitioning_ == Partitioning::kDynamic) return true;
+    for (std::uint32_t g = 0; g < gpu_count(); ++g) {
+      if (gpus_[g].model.value() == m && in_layout(GpuId(g), *profile)) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<JobSlot> Node::jobs_by_id() const {
+  std::vector<JobSlot> slots;
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    const JobSlot slot(static_cast<std::uint32_t>(i));
+    if (job_ids_.find(jobs_[i].id) == slot) slots.push_back(slot);
+  }
+  std::ranges::sort(slots, {}, [&](JobSlot s) { return job(s).id; });
+  return slots;
+}
+
+JobSlot Node::add_job(const JobSpec& spec, ProfileName profile) {
+  JobSlot slot(static_cast<std::uint32_t>(jobs_.size()));
+  if (free_jobs_.empty()) {
+    jobs_.emplace_back();
+  } else {
+    slot = free_jobs_.back();
+    free_jobs_.pop_back();
+  }
+  Job& j = job(slot);
+  std::vector<BackOff> no_back_offs = std::move(j.back_offs);  // keeps its memory
+  no_back_offs.clear();
+  j = Job{};
+  j.back_offs = std::move(no_back_offs);
+  j.id = spec.id;
+  j.order = next_order_++;
+  j.profile = profile;
+  j.kind = spec.kind;
+  j.allowed_to_move = spec.movable && spec.kind != JobKind::kLease;
+  j.restart = spec.restart;
+  j.max_restarts = spec.max_restarts;
+  job_ids_.insert(spec.id, slot);
+  return slot;
+}
+
+void Node::remove_job(JobSlot s) {
+  job_ids_.erase(job(s).id);
+  free_jobs_.push_back(s);
+}
+
+void Node::note_request(ProfileName p) {
+  const std::size_t at = recent_next_ % kRecent;
+  if (recent_next_ >= kRecent) --recent_count_[recent_[at].value()];
+  recent_[at] = p;
+  ++recent_count_[p.value()];
+  ++recent_next_;
+}
+
+void Node::set_tuning(const Tuning& tuning) {
+  const bool rebuild = tuning.threshold != tuning_.threshold;
+  tuning_ = tuning;
+  if (!rebuild) return;
+  std::vector<const mig::Model*> models;
+  for (const ModelInfo& info : models_) models.push_back(info.model.get());
+  index_.set_threshold(models, tuning.threshold);
+  for (std::uint32_t g = 0; g < gpu_count(); ++g) {
+    index_.insert(GpuId(g), summary(GpuId(g)), entries(GpuId(g)));
+  }
+}
+
+GpuSummary Node::summary(GpuId g) const {
+  const Gpu& gpu = gpus_[g.value()];
+  return {.model = gpu.model,
+          .occupied = gpu.occupied,
+          .projected = gpu.projected,
+          .allowed = gpu.allowed,
+          .takes_jobs = gpu.takes_jobs(),
+          .gives_jobs = gpu.health == Health::kOk};
+}
+
+std::uint32_t Node::allowed_profiles(const ModelInfo& info, std::span<const Entry> entries) const {
+  std::array<mig::ProfileIndex, 2 * mig::kMaxMemorySlices> present{};
+  std::size_t count = 0;
+  std::uint32_t present_mask = 0;
+  for (const Entry& e : entries) {
+    if (!e.occupies()) continue;
+    present[count++] = e.placement.profile;
+    present_mask |= 1U << e.placement.profile.value();
+  }
+  if ((present_mask & info.limited) == 0) {
+    const bool media_used = (present_mask & ~info.no_media) != 0;
+    return media_used ? info.all_profiles & ~info.wants_all_media : info.all_profiles;
+  }
+  std::uint32_t allowed = 0;
+  for (std::uint32_t bits = info.all_profiles; bits != 0; bits &= bits - 1) {
+    const mig::ProfileIndex p(static_cast<std::uint8_t>(std::countr_zero(bits)));
+    if (mig::within_limits(*info.model, std::span(present).first(count), p)) {
+      allowed |= 1U << p.value();
+    }
+  }
+  return allowed;
+}
+
+void Node::summarize(GpuId g) {
+  Gpu& gpu = gpus_[g.value()];
+  const ModelInfo& info = models_[gpu.model.value()];
+  mig::Occupancy occupied;
+  bool leaving = false;
+  for (const Entry& e : entries(g)) {
+    if (!e.occupies()) continue;
+    occupied = info.model->with(occupied, e.placement);
+    leaving = leaving || e.leaving;
+  }
+  gpu.occupied = occupied;
+  gpu.projected = occupied;
+  if (leaving) {
+    for (const Entry& e : entries(g)) {
+      if (e.occupies() && e.leaving) gpu.projected = info.model->without(gpu.projected, e.placement);
+    }
+  }
+  gpu.allowed = allowed_profiles(info, entries(g));
+}
+
+Node::Edit::Edit(Node& node, GpuId gpu) : node_(node), id_(gpu) {
+  node_.index_.erase(id_, node_.summary(id_), node_.entries(id_));
+  if (node_.gpu(id_).takes_jobs()) --node_.models_[node_.gpu(id_).model.value()].gpus_in_service;
+}
+
+Node::Edit::~Edit() {
+  node_.summarize(id_);
+  node_.index_.insert(id_, node_.summary(id_), node_.entries(id_));
+  if (node_.gpu(id_).takes_jobs()) ++node_.models_[node_.gpu(id_).model.value()].gpus_in_service;
+}
+
+Entry& Node::Edit::entry(InstanceId id) {
+  for (Entry& e : entries()) {
+    if (e.id == id) return e;
+  }
+  CHECK(false);
+  return entries().front();
+}
+
+void Node::Edit::erase(InstanceId id) {
+  const std::span<Entry> all = entries();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].id != id) continue;
+    node_.pool_.erase(gpu().entries, i);
+    return;
+  }
+  CHECK(false);
+}
+
+std::size_t Node::gpu_bytes() const {
+  return gpus_.capacity() * sizeof(Gpu) + pool_.bytes() + index_.bytes();
+}
+
+}  // namespace tangram::core

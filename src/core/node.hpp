@@ -1,0 +1,176 @@
+// Node: the state of everything the scheduler owns: GPUs with their instances, jobs, and the index
+// over them. Policies see it const. One rule: a GPU changes only inside a Node::Edit, which takes
+// it out of the index before and puts it back after; so the index can never be stale.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/instant.hpp"
+#include "core/entry_pool.hpp"
+#include "core/id_map.hpp"
+#include "core/ids.hpp"
+#include "core/index.hpp"
+#include "core/job.hpp"
+#include "core/policy.hpp"
+#include "core/tuning.hpp"
+#include "mig/model.hpp"
+
+namespace tangram::core {
+
+enum class Health : std::uint8_t { kOk, kUnresponsive, kLost };
+
+struct Gpu {
+  ModelId model;
+  Health health = Health::kOk;
+  bool cordoned = false;
+  bool draining = false;
+  bool incoming = false;  // a move into it is under way
+  EntryBlock entries;
+  mig::Occupancy occupied;
+  mig::Occupancy projected;
+  std::uint32_t allowed = 0;
+
+  [[nodiscard]] bool takes_jobs() const { return health == Health::kOk && !cordoned; }
+};
+
+class Node {
+ public:
+  explicit Node(Partitioning partitioning = Partitioning::kDynamic)
+      : partitioning_(partitioning) {}
+
+  // Building. A model is added once; equal models share one id.
+  ModelId add_model(std::shared_ptr<const mig::Model> model);
+  GpuId add_gpu(ModelId model);
+  void reserve_gpus(std::uint32_t count);  // saves the index from growing step by step
+
+  // GPUs.
+  [[nodiscard]] std::uint32_t gpu_count() const { return static_cast<std::uint32_t>(gpus_.size()); }
+  [[nodiscard]] const Gpu& gpu(GpuId g) const { return gpus_[g.value()]; }
+  [[nodiscard]] const mig::Model& model(ModelId m) const { return *models_[m.value()].model; }
+  [[nodiscard]] const mig::Model& model(GpuId g) const { return model(gpu(g).model); }
+  [[nodiscard]] std::size_t model_count() const { return models_.size(); }
+  [[nodiscard]] std::span<const Entry> entries(GpuId g) const { return pool_.of(gpu(g).entries); }
+  [[nodiscard]] const Entry* find(GpuId g, InstanceId id) const;
+  [[nodiscard]] const Entry* idle_at(GpuId g, mig::Placement p) const;
+  [[nodiscard]] bool busy(GpuId g) const { return index_.ranks(gpu(g).model).busy(gpu(g).occupied); }
+  [[nodiscard]] const Index& index() const { return index_; }
+  [[nodiscard]] Partitioning partitioning() const { return partitioning_; }
+  // FragCost over the common denominator of all models here, to compare GPUs of different ones.
+  [[nodiscard]] std::int64_t cost(ModelId m, mig::Occupancy o) const {
+    return models_[m.value()].cost_scale * model(m).frag_units(o);
+  }
+  [[nodiscard]] std::int64_t cost_denominator() const { return common_denominator_; }
+
+  // Profiles by name.
+  [[nodiscard]] std::optional<ProfileName> find_name(std::string_view profile) const;
+  [[nodiscard]] const std::string& name(ProfileName p) const { return names_[p.value()]; }
+  [[nodiscard]] std::optional<mig::ProfileIndex> profile_on(ModelId m, ProfileName p) const {
+    const std::uint8_t i = models_[m.value()].profile_of[p.value()];
+    return i == kNoProfile ? std::nullopt : std::optional(mig::ProfileIndex(i));
+  }
+  [[nodiscard]] std::size_t name_count() const { return names_.size(); }
+  // Whether some GPU (in service; or at all) has the profile: in its layout, if static.
+  [[nodiscard]] bool servable(ProfileName p) const;
+  [[nodiscard]] bool known_to_some_gpu(ProfileName p) const;
+
+  // Jobs.
+  [[nodiscard]] const Job& job(JobSlot s) const { return jobs_[s.value()]; }
+  [[nodiscard]] Job& job(JobSlot s) { return jobs_[s.value()]; }
+  [[nodiscard]] JobSlot find_job(JobId id) const { return job_ids_.find(id); }
+  [[nodiscard]] std::size_t job_count() const { return job_ids_.size(); }
+  [[nodiscard]] std::vector<JobSlot> jobs_by_id() const;  // for people and tests: O(n log n)
+  // Jobs that could be moved but for their cooldown, in no particular order.
+  [[nodiscard]] std::span<const JobSlot> cooling() const { return cooling_; }
+  void add_cooling(JobSlot s) { cooling_.push_back(s); }
+  void drop_cooling(JobSlot s) { std::erase(cooling_, s); }
+  JobSlot add_job(const JobSpec& spec, ProfileName profile);
+  void remove_job(JobSlot s);
+
+  // What a policy may also look at.
+  [[nodiscard]] const Tuning& tuning() const { return tuning_; }
+  [[nodiscard]] Instant now() const { return now_; }
+  [[nodiscard]] JobSlot queue_head() const { return queue_head_; }
+  [[nodiscard]] std::uint32_t moves_under_way() const { return moves_; }
+  // Requests among the last kRecent for each profile name.
+  static constexpr std::size_t kRecent = 64;
+  [[nodiscard]] std::uint32_t recent(ProfileName p) const { return recent_count_[p.value()]; }
+  void note_request(ProfileName p);
+
+  void set_tuning(const Tuning& tuning);
+  void set_now(Instant now) { now_ = now; }
+  void set_queue_head(JobSlot s) { queue_head_ = s; }
+  void add_moves(int change) { moves_ = static_cast<std::uint32_t>(static_cast<int>(moves_) + change); }
+
+  // Changes to one GPU. Holds the GPU out of the index as long as it lives.
+  class Edit {
+   public:
+    Edit(Node& node, GpuId gpu);
+    ~Edit();
+    Edit(const Edit&) = delete;
+    Edit& operator=(const Edit&) = delete;
+
+    [[nodiscard]] GpuId id() const { return id_; }
+    [[nodiscard]] Gpu& gpu() { return node_.gpus_[id_.value()]; }
+    [[nodiscard]] std::span<Entry> entries() { return node_.pool_.of(gpu().entries); }
+    [[nodiscard]] Entry& entry(InstanceId id);
+    void push(const Entry& entry) { node_.pool_.push(gpu().entries, entry); }
+    void erase(InstanceId id);
+    void clear() { node_.pool_.clear(gpu().entries); }
+
+   private:
+    Node& node_;
+    GpuId id_;
+  };
+
+  [[nodiscard]] std::size_t gpu_bytes() const;  // memory of GPUs, instances and index
+  [[nodiscard]] GpuSummary summary(GpuId g) const;
+
+ private:
+  static constexpr std::uint8_t kNoProfile = 0xFF;
+  struct ModelInfo {
+    std::shared_ptr<const mig::Model> model;
+    std::vector<std::uint8_t> profile_of;  // by ProfileName
+    std::uint32_t all_profiles = 0;        // bit per profile
+    std::uint32_t limited = 0;             // profiles with a limit that geometry does not enforce
+    std::uint32_t wants_all_media = 0;     // +me.all profiles
+    std::uint32_t no_media = 0;            // -me profiles
+    std::uint32_t gpus = 0;
+    std::uint32_t gpus_in_service = 0;
+    std::int64_t cost_scale = 1;
+  };
+  ProfileName intern(const std::string& profile);
+  void summarize(GpuId g);  // occupied, projected, allowed from the entries
+  [[nodiscard]] std::uint32_t allowed_profiles(const ModelInfo& info,
+                                               std::span<const Entry> entries) const;
+  [[nodiscard]] bool in_layout(GpuId g, mig::ProfileIndex p) const;
+
+  Partitioning partitioning_;
+  std::vector<ModelInfo> models_;
+  std::vector<std::string> names_;
+  std::vector<Gpu> gpus_;
+  EntryPool pool_;
+  Index index_;
+  std::vector<Job> jobs_;
+  std::vector<JobSlot> free_jobs_;
+  IdMap job_ids_;
+  std::vector<JobSlot> cooling_;
+  std::uint64_t next_order_ = 0;
+  Tuning tuning_;
+  Instant now_{};
+  JobSlot queue_head_ = kNoJob;
+  std::uint32_t moves_ = 0;
+  std::int64_t common_denominator_ = 1;
+  std::array<ProfileName, kRecent> recent_{};
+  std::size_t recent_next_ = 0;
+  std::vector<std::uint32_t> recent_count_;
+};
+
+}  // namespace tangram::core

@@ -1,0 +1,95 @@
+// What a policy is: a pure function from the state of the node to data. A placement policy gives
+// every candidate a key, and the smallest key wins; so that any decision can be explained by the
+// first part of the key that differs. A migration policy answers with at most one move. One rule:
+// a policy returns data; only the scheduler turns it into actions.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/instant.hpp"
+#include "core/ids.hpp"
+#include "core/job.hpp"
+
+namespace tangram::core {
+
+class Node;
+
+// A place for an instance: on this GPU at this start, reusing an idle instance or not.
+struct Slot {
+  GpuId gpu;
+  std::uint8_t start = 0;
+  bool reuse = false;
+
+  friend auto operator<=>(const Slot&, const Slot&) = default;
+};
+
+struct Request {
+  ProfileName profile;
+  std::span<const BackOff> avoid = {};  // no candidates while their back-off runs
+};
+
+// Compared part by part; the names of the parts are the policy's criteria.
+using Key = std::array<std::int64_t, 6>;
+
+struct PlacementPolicy {
+  std::string_view name;
+  std::string_view summary;
+  std::span<const std::string_view> criteria;  // what the parts of the key mean, in order
+  Key (*key)(const Node& node, const Request& request, const Slot& candidate);
+  // The same choice without looking at every GPU; may be null.
+  std::optional<Slot> (*indexed)(const Node& node, const Request& request) = nullptr;
+  bool only_idle = false;         // never creates an instance, as under static partitioning
+  std::string_view queue = "fcfs";  // the order of the waiting jobs it is meant for
+};
+
+// What the order of the queue looks at.
+struct Waiting {
+  std::uint64_t order = 0;  // of submission
+  int memory_slices = 0;
+  int compute_slices = 0;
+};
+
+struct QueuePolicy {
+  std::string_view name;
+  std::string_view summary;
+  bool (*before)(const Waiting& a, const Waiting& b);
+};
+
+// A move of one job to a slot.
+struct Move {
+  JobId job;
+  GpuId from;
+  Slot to;
+  MoveKind kind = MoveKind::kIntra;
+  JobSlot slot;  // the core's record of the job
+
+  friend bool operator==(const Move&, const Move&) = default;
+};
+
+// The answer of a migration policy. Restrained: there would be a move, but restraint forbids it
+// now; ask again at `retry` at the latest (or when tuning or the first waiting job changes).
+struct Answer {
+  std::optional<Move> move;
+  bool restrained = false;
+  Instant retry = Instant::max();
+};
+
+struct MigrationPolicy {
+  std::string_view name;
+  std::string_view summary;
+  Answer (*next_move)(const Node& node, GpuId gpu);
+};
+
+// The three policies in force.
+struct Policies {
+  const PlacementPolicy* placement = nullptr;
+  const QueuePolicy* queue = nullptr;
+  const MigrationPolicy* migration = nullptr;
+};
+
+}  // namespace tangram::core

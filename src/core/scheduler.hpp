@@ -1,0 +1,158 @@
+// Scheduler: the paper's method as a pure state machine. The daemon drives it in real time, the
+// simulator in virtual time; both feed events to step() and perform the actions it gives.
+//
+// The life of a job: submitted → waits (first come, first served, strict) → placed (a slot is
+// reserved, idle instances in its way are destroyed, its own is created; or an idle one is reused)
+// → started → running → exited or stopped → its instance is idle. The life of a move (§IV-D):
+// target instance → replica started → ready → traffic switched (the point of commitment) →
+// original drained → original stopped. Before that point every failure rolls back; after it the
+// move goes forward.
+//
+// After each event: the queue is tried if something changed for its head, then moves are planned
+// for the GPUs that jobs have left. One rule: step() is a function of the state, the time and the
+// event: no I/O, no clock, no randomness, no unordered iteration.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/instant.hpp"
+#include "core/action.hpp"
+#include "core/event.hpp"
+#include "core/gpu_set.hpp"
+#include "core/node.hpp"
+#include "core/policy.hpp"
+#include "core/restraint.hpp"
+#include "core/timers.hpp"
+
+namespace tangram::core {
+
+inline constexpr Duration kFirstBackOff = std::chrono::seconds(30);
+inline constexpr Duration kLongestBackOff = std::chrono::hours(1);
+inline constexpr int kMostCreateFailures = 3;    // then the job is given up
+inline constexpr int kMostQuestionsPerStep = 64;  // to the migration policy; the rest follow at once
+
+class Scheduler {
+ public:
+  Scheduler(const Tuning& tuning, const Policies& policies,
+            Partitioning partitioning = Partitioning::kDynamic);
+
+  // Handles one event and appends what is to be done. `now` never goes back.
+  void step(Instant now, const Event& event, Actions& out);
+
+  [[nodiscard]] const Node& node() const { return node_; }
+  [[nodiscard]] const Policies& policies() const { return policies_; }
+  [[nodiscard]] std::vector<JobId> waiting() const;  // in the order of the queue
+  [[nodiscard]] std::size_t waiting_count() const { return queue_length_; }
+  [[nodiscard]] bool awaits_planning(GpuId g) const {
+    return ask_.contains(g.value()) || asleep_.contains(g.value());
+  }
+  void reserve_gpus(std::uint32_t count) { node_.reserve_gpus(count); }
+
+ private:
+  // scheduler_jobs.cpp
+  void on(const JobSubmitted& e);
+  void on(const JobCancelled& e);
+  void on(const JobHeld& e);
+  void on(const JobReleased& e);
+  void on(const JobReady& e);
+  void on(const JobExited& e);
+  void start(JobSlot s, Replica& replica);
+  void stop(JobSlot s, Replica& replica);
+  void main_gone(JobSlot s, bool success);
+  void end_or_restart(JobSlot s, bool success);
+  void finish(JobSlot s, JobNews news);
+  void requeue(JobSlot s);
+  void place_failed(JobSlot s, GpuId gpu, std::uint8_t start);
+  void release(const Replica& replica);  // its process is gone: the instance is idle
+  void update_flags(JobSlot s);          // movable and leaving, on its entries
+
+  // scheduler_queue.cpp
+  void enqueue(JobSlot s);
+  void dequeue(JobSlot s);
+  void try_queue();
+  void place(JobSlot s, const Slot& slot);
+  void hold(JobSlot s, HoldCause cause);
+  void unhold(JobSlot s, HoldCause cause);
+  void review_servable();
+  [[nodiscard]] Waiting waiting_view(const Job& job) const;
+
+  // scheduler_instances.cpp
+  void on(const InstanceCreated& e);
+  void on(const InstanceDestroyed& e);
+  void on(const ActionFailed& e);
+  void on(const ForeignSeen& e);
+  void on(const ForeignGone& e);
+  void on(const InstanceQuarantined& e);
+  void on(const QuarantineEnded& e);
+  InstanceId reserve(JobSlot s, GpuId gpu, std::uint8_t start);
+  void clear_way(Node::Edit& edit, mig::Placement placement);
+  void create_ready(Node::Edit& edit);
+  void abandon(const Replica& replica);  // its instance was not there yet
+  void evict(GpuId gpu, mig::Placement by);
+  void quarantine(GpuId gpu, InstanceId instance);
+  void retry_destroy(const Timer& timer);
+  void create_failed(const ActionFailed& e);
+  void instance_ready(JobSlot s, InstanceId instance);
+
+  // scheduler_moves.cpp
+  void on(const TrafficSwitched& e);
+  void on(const TrafficDrained& e);
+  void plan();
+  void plan_drains();
+  bool drain_one(GpuId gpu);
+  [[nodiscard]] bool moves_may_begin();
+  void begin_move(const Move& move);
+  void replica_ready(JobSlot s);
+  void replica_gone(JobSlot s);
+  void roll_back(JobSlot s);
+  void take_over(JobSlot s, MoveNews news);
+  void close_move(JobSlot s, MoveNews news);
+  void back_off(Job& job, GpuId gpu, std::uint8_t start);
+  void begin_cooldown(JobSlot s);
+  void ask_later(GpuId gpu, Instant retry);
+  void wake_sleepers();
+
+  // scheduler_gpus.cpp
+  void on(const GpuAdded& e);
+  void on(const GpuHealth& e);
+  void on(const GpuCordoned& e);
+  void on(const GpuUncordoned& e);
+  void on(const GpuDrained& e);
+  void on(const TuningChanged& e);
+  void on(const WakeUp& e);
+  void lose(GpuId gpu);
+  void lose_replica_of(JobSlot s, GpuId gpu);
+
+  // scheduler.cpp
+  void run_timers();
+  void settle();
+  void ask_to_be_woken();
+  [[nodiscard]] bool known(GpuId gpu) const { return gpu.value() < node_.gpu_count(); }
+  void report(const Job& job, JobNews news) { out_->emplace_back(JobReport{job.id, news}); }
+
+  Node node_;
+  Policies policies_;
+  Actions* out_ = nullptr;  // during a step
+  Timers timers_;
+  std::optional<Instant> woken_at_;  // the WakeAt that is out
+  std::uint32_t next_instance_ = 1;
+  std::uint32_t next_run_ = 1;
+  JobSlot queue_tail_ = kNoJob;
+  std::size_t queue_length_ = 0;
+  bool try_queue_ = false;
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  std::uint64_t head_order_ = kNobody;  // of the job that protect_head protected last
+  GpuSet ask_;      // GPUs that await planning
+  GpuSet asleep_;   // those of them that restraint keeps; asked again by timer or change
+  GpuSet draining_;
+  struct Quarantine {
+    GpuId gpu;
+    InstanceId instance;
+    int failures = 0;
+  };
+  std::vector<Quarantine> quarantines_;
+};
+
+}  // namespace tangram::core

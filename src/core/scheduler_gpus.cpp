@@ -1,0 +1,126 @@
+// GPUs: added, lost, unresponsive, cordoned, drained; and the change of tuning. One rule: nothing
+// is asked of a lost GPU, and whatever was on it is told.
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "core/scheduler.hpp"
+
+namespace tangram::core {
+
+void Scheduler::on(const GpuAdded& e) {
+  const GpuId gpu = node_.add_gpu(node_.add_model(e.model));
+  if (node_.partitioning() == Partitioning::kStatic) {
+    Node::Edit edit(node_, gpu);
+    for (const mig::Placement& placement : e.layout) {
+      const InstanceId id(next_instance_++);
+      edit.push({.placement = placement, .state = EntryState::kCreating, .id = id});
+      out_->emplace_back(CreateInstance{gpu, id, placement});
+    }
+  }
+  try_queue_ = true;
+  review_servable();
+}
+
+void Scheduler::on(const GpuHealth& e) {
+  if (!known(e.gpu) || node_.gpu(e.gpu).health == e.health) return;
+  Node::Edit(node_, e.gpu).gpu().health = e.health;
+  if (e.health == Health::kLost) lose(e.gpu);
+  if (e.health == Health::kOk) {
+    Node::Edit edit(node_, e.gpu);
+    create_ready(edit);
+    try_queue_ = true;
+  }
+  review_servable();
+}
+
+// Everything on it is gone: instances, promises, replicas.
+void Scheduler::lose(GpuId gpu) {
+  std::vector<JobSlot> jobs;
+  for (const Entry& e : node_.entries(gpu)) {
+    if (e.job != kNoJob && std::ranges::find(jobs, e.job) == jobs.end()) jobs.push_back(e.job);
+  }
+  Node::Edit(node_, gpu).clear();
+  std::erase_if(quarantines_, [&](const Quarantine& q) { return q.gpu == gpu; });
+  if (asleep_.contains(gpu.value())) asleep_.erase(gpu.value());
+  if (ask_.contains(gpu.value())) ask_.erase(gpu.value());
+  if (draining_.contains(gpu.value())) {
+    draining_.erase(gpu.value());
+    out_->emplace_back(GpuReport{gpu, GpuNews::kDrained, {}});
+  }
+  std::ranges::sort(jobs, {}, [&](JobSlot s) { return node_.job(s).id; });
+  for (const JobSlot s : jobs) lose_replica_of(s, gpu);
+  if (ask_.contains(gpu.value())) ask_.erase(gpu.value());
+}
+
+void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
+  Job& job = node_.job(s);
+  const bool main_lost = job.main.instance != kNoInstance && job.main.gpu == gpu;
+  const bool replica_lost = job.moving() && job.replica.gpu == gpu;
+  if (main_lost && job.phase == JobPhase::kPlaced) {
+    requeue(s);  // it had not begun
+    return;
+  }
+  const bool alone = !job.moving() || job.move == MovePhase::kRollingBack;
+  if (main_lost && (alone || replica_lost)) report(job, JobNews::kLost);
+  if (main_lost) {
+    job.main = {.gpu = gpu};
+    if (!replica_lost) {
+      main_gone(s, false);
+      return;
+    }
+  }
+  if (!replica_lost) return;
+  // As a dead replica; when both are gone, the restart policy decides.
+  if (job.main.run == kNoRun) {
+    job.failed = job.failed || !job.ending;
+    close_move(s, MoveNews::kRolledBack);
+    end_or_restart(s, !job.failed);
+    return;
+  }
+  replica_gone(s);
+}
+
+void Scheduler::on(const GpuCordoned& e) {
+  if (!known(e.gpu) || node_.gpu(e.gpu).cordoned) return;
+  Node::Edit(node_, e.gpu).gpu().cordoned = true;
+  review_servable();
+}
+
+void Scheduler::on(const GpuUncordoned& e) {
+  if (!known(e.gpu) || !node_.gpu(e.gpu).cordoned) return;
+  {
+    Node::Edit edit(node_, e.gpu);
+    edit.gpu().cordoned = false;
+    edit.gpu().draining = false;
+  }
+  if (draining_.contains(e.gpu.value())) draining_.erase(e.gpu.value());
+  try_queue_ = true;
+  review_servable();
+}
+
+void Scheduler::on(const GpuDrained& e) {
+  if (!known(e.gpu)) return;
+  on(GpuCordoned{e.gpu});
+  Node::Edit(node_, e.gpu).gpu().draining = true;
+  draining_.insert(e.gpu.value(), node_.gpu_count());
+}
+
+void Scheduler::on(const TuningChanged& e) {
+  const bool reorder = e.policies.queue != policies_.queue;
+  node_.set_tuning(e.tuning);
+  policies_ = e.policies;
+  if (reorder) {
+    std::vector<JobSlot> waiting;
+    while (node_.queue_head() != kNoJob) {
+      waiting.push_back(node_.queue_head());
+      dequeue(node_.queue_head());
+    }
+    for (const JobSlot s : waiting) enqueue(s);
+  }
+  try_queue_ = true;
+  wake_sleepers();
+}
+
+void Scheduler::on(const WakeUp&) {}  // the timers have run
+
+}  // namespace tangram::core

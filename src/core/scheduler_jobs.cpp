@@ -1,0 +1,219 @@
+// The life of a job outside of moves: submitted, started, exited, cancelled, restarted. One rule:
+// a job is over (finish) only when no replica of it holds an instance.
+#include "base/check.hpp"
+#include "core/scheduler.hpp"
+
+namespace tangram::core {
+
+void Scheduler::on(const JobSubmitted& e) {
+  if (node_.find_job(e.spec.id) != kNoJob) {
+    out_->emplace_back(JobReport{e.spec.id, JobNews::kRefusedDuplicate});
+    return;
+  }
+  const auto profile = node_.find_name(e.spec.profile);
+  if (!profile || !node_.known_to_some_gpu(*profile)) {
+    out_->emplace_back(JobReport{e.spec.id, JobNews::kRefusedProfile});
+    return;
+  }
+  node_.note_request(*profile);
+  const JobSlot s = node_.add_job(e.spec, *profile);
+  enqueue(s);
+  report(node_.job(s), JobNews::kQueued);
+  if (!node_.servable(*profile)) hold(s, kHoldUnservable);
+}
+
+void Scheduler::on(const JobHeld& e) {
+  const JobSlot s = node_.find_job(e.job);
+  if (s != kNoJob) hold(s, kHoldUser);
+}
+
+void Scheduler::on(const JobReleased& e) {
+  const JobSlot s = node_.find_job(e.job);
+  if (s != kNoJob) unhold(s, kHoldUser);
+}
+
+void Scheduler::on(const JobCancelled& e) {
+  const JobSlot s = node_.find_job(e.job);
+  if (s == kNoJob || node_.job(s).cancelled) return;
+  Job& job = node_.job(s);
+  job.cancelled = true;
+  job.ending = true;
+  switch (job.phase) {
+    case JobPhase::kQueued:
+      dequeue(s);
+      [[fallthrough]];
+    case JobPhase::kHeld:
+      finish(s, JobNews::kCancelled);
+      return;
+    case JobPhase::kPlaced:
+      abandon(job.main);
+      finish(s, JobNews::kCancelled);
+      return;
+    case JobPhase::kStarting:
+    case JobPhase::kRunning:
+    case JobPhase::kStopping:
+      break;
+  }
+  if (job.moving()) roll_back(s);
+  if (job.main.run == kNoRun) return;  // only a replica was left, and it has been seen to
+  stop(s, job.main);
+  job.phase = JobPhase::kStopping;
+  update_flags(s);
+}
+
+void Scheduler::start(JobSlot s, Replica& replica) {
+  const Job& job = node_.job(s);
+  replica.run = RunId(next_run_++);
+  replica.ready = false;
+  replica.stopping = false;
+  out_->emplace_back(
+      StartJob{job.id, replica.run, replica.gpu, replica.instance, &replica == &job.replica});
+}
+
+void Scheduler::stop(JobSlot s, Replica& replica) {
+  if (replica.run == kNoRun || replica.stopping) return;
+  replica.stopping = true;
+  out_->emplace_back(StopJob{node_.job(s).id, replica.run});
+}
+
+void Scheduler::on(const JobReady& e) {
+  const JobSlot s = node_.find_job(e.job);
+  if (s == kNoJob) return;
+  Job& job = node_.job(s);
+  if (job.main.run == e.run && job.phase == JobPhase::kStarting) {
+    job.phase = JobPhase::kRunning;
+    job.main.ready = true;
+    job.create_failures = 0;
+    report(job, JobNews::kRunning);
+    update_flags(s);
+  } else if (job.replica.run == e.run && job.move == MovePhase::kStarting) {
+    job.replica.ready = true;
+    replica_ready(s);
+  }
+}
+
+void Scheduler::on(const JobExited& e) {
+  const JobSlot s = node_.find_job(e.job);
+  if (s == kNoJob || e.run == kNoRun) return;
+  Job& job = node_.job(s);
+  if (job.main.run == e.run) {
+    const Replica gone = job.main;
+    job.main = {.gpu = gone.gpu};
+    release(gone);
+    main_gone(s, e.success);
+  } else if (job.replica.run == e.run) {
+    release(job.replica);
+    replica_gone(s);
+  }
+}
+
+// The original's process is gone; its instance is idle (or its GPU lost).
+void Scheduler::main_gone(JobSlot s, bool success) {
+  Job& job = node_.job(s);
+  switch (job.move) {
+    case MovePhase::kNone:
+      ask_.insert(job.main.gpu.value(), node_.gpu_count());
+      end_or_restart(s, success && !job.failed);
+      return;
+    case MovePhase::kStopping:  // as it should be
+      take_over(s, MoveNews::kDone);
+      return;
+    case MovePhase::kSwitching:
+    case MovePhase::kDraining:
+      if (!success && !job.ending) {  // a ready replica takes over
+        take_over(s, MoveNews::kTakenOver);
+        return;
+      }
+      break;
+    case MovePhase::kCreating:
+    case MovePhase::kStarting:
+      if (!success && !job.ending) {  // the replica has until its deadline
+        job.failed = true;
+        return;
+      }
+      break;
+    case MovePhase::kRollingBack:
+      break;
+  }
+  // A normal exit (or the end after a cancel) ends both.
+  ask_.insert(job.main.gpu.value(), node_.gpu_count());
+  job.ending = true;
+  job.failed = !success;
+  if (job.move != MovePhase::kRollingBack) roll_back(s);
+}
+
+void Scheduler::end_or_restart(JobSlot s, bool success) {
+  Job& job = node_.job(s);
+  const bool wanted =
+      job.restart == Restart::kAlways || (job.restart == Restart::kOnFailure && !success);
+  if (job.cancelled) {
+    finish(s, JobNews::kCancelled);
+  } else if (wanted && job.restarts < job.max_restarts) {
+    ++job.restarts;
+    requeue(s);
+  } else {
+    finish(s, success ? JobNews::kFinished : JobNews::kFailed);
+  }
+}
+
+void Scheduler::requeue(JobSlot s) {
+  Job& job = node_.job(s);
+  CHECK(!job.moving());
+  node_.drop_cooling(s);
+  job.main = {};
+  job.ending = false;
+  job.failed = false;
+  enqueue(s);
+  report(job, JobNews::kRequeued);
+  if (!node_.servable(job.profile)) hold(s, kHoldUnservable);
+}
+
+void Scheduler::finish(JobSlot s, JobNews news) {
+  CHECK(!node_.job(s).moving());
+  report(node_.job(s), news);
+  node_.drop_cooling(s);
+  node_.remove_job(s);
+}
+
+// Its instance could not be made there: elsewhere, and in the end not at all.
+void Scheduler::place_failed(JobSlot s, GpuId gpu, std::uint8_t start) {
+  Job& job = node_.job(s);
+  back_off(job, gpu, start);
+  ++job.create_failures;
+  if (job.create_failures >= kMostCreateFailures) {
+    finish(s, JobNews::kCreateFailed);
+    return;
+  }
+  timers_.add({.when = job.back_offs.back().until, .kind = TimerKind::kQueue});
+  requeue(s);
+}
+
+void Scheduler::release(const Replica& replica) {
+  if (node_.find(replica.gpu, replica.instance) == nullptr) return;  // the GPU was lost
+  Node::Edit edit(node_, replica.gpu);
+  Entry& entry = edit.entry(replica.instance);
+  entry.state = EntryState::kIdle;
+  entry.job = kNoJob;
+  entry.movable = false;
+  entry.leaving = false;
+  try_queue_ = true;
+}
+
+void Scheduler::update_flags(JobSlot s) {
+  const Job& job = node_.job(s);
+  const auto set = [&](const Replica& replica, bool movable, bool leaving) {
+    const Entry* entry = node_.find(replica.gpu, replica.instance);
+    if (entry == nullptr || (entry->movable == movable && entry->leaving == leaving)) return;
+    Node::Edit edit(node_, replica.gpu);
+    edit.entry(replica.instance).movable = movable;
+    edit.entry(replica.instance).leaving = leaving;
+  };
+  const bool rolling_back = job.move == MovePhase::kRollingBack;
+  if (job.main.instance != kNoInstance) {
+    set(job.main, could_move(job) && job.cooldown_until <= node_.now(),
+        job.moving() && !rolling_back);
+  }
+  if (job.replica.instance != kNoInstance) set(job.replica, false, rolling_back);
+}
+
+}  // namespace tangram::core

@@ -1,0 +1,131 @@
+// The queue of the scheduler: strict, so only its head may start (§IV-C step 5). The order is the
+// queue policy's; a job that comes back (requeued, released) takes the place that its submission
+// gave it. One rule: every way into or out of the queue goes through enqueue() and dequeue().
+#include "base/check.hpp"
+#include "core/candidates.hpp"
+#include "core/scheduler.hpp"
+
+namespace tangram::core {
+
+Waiting Scheduler::waiting_view(const Job& job) const {
+  Waiting waiting{.order = job.order};
+  for (std::size_t m = 0; m < node_.model_count(); ++m) {
+    const ModelId model(static_cast<std::uint8_t>(m));
+    if (const auto p = node_.profile_on(model, job.profile)) {
+      waiting.memory_slices = node_.model(model).profile(*p).memory_slices;
+      waiting.compute_slices = node_.model(model).profile(*p).compute_slices;
+      break;
+    }
+  }
+  return waiting;
+}
+
+// From the tail: a new job mostly belongs there.
+void Scheduler::enqueue(JobSlot s) {
+  Job& job = node_.job(s);
+  job.phase = JobPhase::kQueued;
+  const Waiting mine = waiting_view(job);
+  JobSlot before = queue_tail_;
+  while (before != kNoJob && policies_.queue->before(mine, waiting_view(node_.job(before)))) {
+    before = node_.job(before).queue_before;
+  }
+  job.queue_before = before;
+  job.queue_after = before == kNoJob ? node_.queue_head() : node_.job(before).queue_after;
+  if (before == kNoJob) {
+    node_.set_queue_head(s);
+    try_queue_ = true;
+  } else {
+    node_.job(before).queue_after = s;
+  }
+  if (job.queue_after == kNoJob) {
+    queue_tail_ = s;
+  } else {
+    node_.job(job.queue_after).queue_before = s;
+  }
+  ++queue_length_;
+}
+
+void Scheduler::dequeue(JobSlot s) {
+  Job& job = node_.job(s);
+  CHECK(job.phase == JobPhase::kQueued);
+  if (job.queue_before == kNoJob) {
+    node_.set_queue_head(job.queue_after);
+    try_queue_ = true;
+  } else {
+    node_.job(job.queue_before).queue_after = job.queue_after;
+  }
+  if (job.queue_after == kNoJob) {
+    queue_tail_ = job.queue_before;
+  } else {
+    node_.job(job.queue_after).queue_before = job.queue_before;
+  }
+  job.queue_before = kNoJob;
+  job.queue_after = kNoJob;
+  --queue_length_;
+}
+
+void Scheduler::try_queue() {
+  try_queue_ = false;
+  while (node_.queue_head() != kNoJob) {
+    const JobSlot head = node_.queue_head();
+    const Job& job = node_.job(head);
+    const Request request{.profile = job.profile, .avoid = job.back_offs};
+    const auto slot = choose(node_, *policies_.placement, request);
+    if (!slot) break;
+    place(head, *slot);
+  }
+  try_queue_ = false;
+}
+
+void Scheduler::place(JobSlot s, const Slot& slot) {
+  dequeue(s);
+  Job& job = node_.job(s);
+  job.phase = JobPhase::kPlaced;
+  report(job, JobNews::kPlaced);
+  job.main = {.gpu = slot.gpu};
+  job.main.instance = reserve(s, slot.gpu, slot.start);
+  instance_ready(s, job.main.instance);
+}
+
+void Scheduler::hold(JobSlot s, HoldCause cause) {
+  Job& job = node_.job(s);
+  if (job.phase == JobPhase::kQueued) {
+    dequeue(s);
+    job.phase = JobPhase::kHeld;
+    report(job, JobNews::kHeld);
+  }
+  if (job.phase == JobPhase::kHeld) job.holds = static_cast<std::uint8_t>(job.holds | cause);
+}
+
+void Scheduler::unhold(JobSlot s, HoldCause cause) {
+  Job& job = node_.job(s);
+  if (job.phase != JobPhase::kHeld) return;
+  job.holds = static_cast<std::uint8_t>(job.holds & ~cause);
+  if (job.holds != 0) return;
+  enqueue(s);
+  report(job, JobNews::kQueued);
+}
+
+// After GPUs came, went or were cordoned: a job that no GPU in service can take must not block
+// the others, and comes back when one can.
+void Scheduler::review_servable() {
+  for (const JobSlot s : node_.jobs_by_id()) {
+    const Job& job = node_.job(s);
+    if (job.phase != JobPhase::kQueued && job.phase != JobPhase::kHeld) continue;
+    if (node_.servable(job.profile)) {
+      unhold(s, kHoldUnservable);
+    } else {
+      hold(s, kHoldUnservable);
+    }
+  }
+}
+
+std::vector<JobId> Scheduler::waiting() const {
+  std::vector<JobId> ids;
+  for (JobSlot s = node_.queue_head(); s != kNoJob; s = node_.job(s).queue_after) {
+    ids.push_back(node_.job(s).id);
+  }
+  return ids;
+}
+
+}  // namespace tangram::core

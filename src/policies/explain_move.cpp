@@ -1,0 +1,75 @@
+// See explain_move.hpp.
+#include "policies/explain_move.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/restraint.hpp"
+#include "policies/migration.hpp"
+
+namespace tangram::policies {
+namespace {
+
+using core::GpuId;
+
+// The moves of the jobs of one GPU into `to` that satisfy the condition of their kind.
+void add_moves_from(const core::Node& node, GpuId from, GpuId to, MoveExplanation& result) {
+  const core::Gpu& source = node.gpu(from);
+  const core::Gpu& target = node.gpu(to);
+  const mig::Model& model = node.model(from);
+  for (const core::Entry& e : node.entries(from)) {
+    if (!e.movable) continue;
+    const int slices = model.profile(e.placement.profile).compute_slices;
+    if (from != to && !balances(model.compute_used(target.projected),
+                                model.compute_used(source.projected), slices)) {
+      continue;
+    }
+    const mig::Occupancy left = model.without(source.projected, e.placement);
+    const mig::Occupancy base = from == to ? left : target.projected;
+    core::Restrained ignored;
+    const auto place = core::best_target(node, node.job(e.job), to, base, ignored);
+    if (!place) continue;
+    const mig::Occupancy after = model.with(base, {e.placement.profile, place->slot.start});
+    const auto kind = from == to ? core::MoveKind::kIntra : core::MoveKind::kInter;
+    if (from == to && !(model.frag_cost(after) < result.present)) continue;
+    result.candidates.push_back({{node.job(e.job).id, from, place->slot, kind, e.job},
+                                 model.frag_cost(source.projected),
+                                 model.frag_cost(from == to ? after : left),
+                                 model.frag_cost(after)});
+  }
+}
+
+bool better(const ExplainedMove& a, const ExplainedMove& b) {
+  const auto key = [](const ExplainedMove& m) {
+    const bool intra = m.move.kind == core::MoveKind::kIntra;
+    return std::tuple(m.after, intra && !m.move.to.reuse, m.move.from, m.move.job,
+                      -int{m.move.to.start});
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+MoveExplanation explain_move(const core::Node& node, core::GpuId to) {
+  const core::Gpu& gpu = node.gpu(to);
+  MoveExplanation result;
+  result.busy = busy_after_moves(node, to);
+  result.present = node.model(to).frag_cost(gpu.projected);
+  if (!gpu.takes_jobs()) return result;
+  if (result.busy) {
+    add_moves_from(node, to, to, result);
+  } else {
+    for (std::uint32_t i = 0; i < node.gpu_count(); ++i) {
+      const GpuId from(i);
+      const core::Gpu& source = node.gpu(from);
+      const bool same_kind = source.model == gpu.model && source.health == core::Health::kOk;
+      if (from != to && same_kind && busy_after_moves(node, from)) {
+        add_moves_from(node, from, to, result);
+      }
+    }
+  }
+  std::ranges::stable_sort(result.candidates, better);
+  return result;
+}
+
+}  // namespace tangram::policies

@@ -1,0 +1,28 @@
+// The migration policies: what to do for the GPU that a job has left (§IV-D). Each answers with at
+// most one move and is asked again when that move is over. Loads and FragCosts are those of the
+// GPUs as if all moves under way were over; feasibility is that of the GPUs as they are.
+#pragma once
+
+#include "core/node.hpp"
+#include "core/policy.hpp"
+
+namespace tangram::policies {
+
+core::Answer off_next_move(const core::Node&, core::GpuId);
+core::Answer intra_next_move(const core::Node&, core::GpuId);
+core::Answer inter_next_move(const core::Node&, core::GpuId);
+core::Answer both_next_move(const core::Node&, core::GpuId);
+// The same as inter_next_move, looking at every job of every GPU: the oracle.
+core::Answer inter_next_move_plain(const core::Node&, core::GpuId);
+core::Answer both_next_move_plain(const core::Node&, core::GpuId);
+
+// Lazy or Busy as if all moves under way were over.
+[[nodiscard]] inline bool busy_after_moves(const core::Node& node, core::GpuId g) {
+  return node.index().ranks(node.gpu(g).model).busy(node.gpu(g).projected);
+}
+// The condition of §IV-D step 1: after the move the target's load is strictly below the source's.
+[[nodiscard]] inline bool balances(int target_used, int source_used, int job_slices) {
+  return target_used + job_slices < source_used - job_slices;
+}
+
+}  // namespace tangram::policies
