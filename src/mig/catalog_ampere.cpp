@@ -1,6 +1,6 @@
 // Ampere: A30 and A100. Placements as nvidia-smi mig -lgipp lists them on the hardware.
 // One row per profile: compute slices, memory slices, starts, most instances, then the facts:
-// MiB, NVML enum and id, multiprocessors, engines (copy, decode, encode, JPEG, OFA); `u` is unknown.
+// MiB, NVML enum and id, multiprocessors, engines (copy, decode, encode, JPEG, OFA); kU is unknown.
 #include "mig/catalog_tables.hpp"
 
 namespace tangram::mig {

@@ -1,7 +1,7 @@
 // Blackwell: the data-centre GPUs have (as far as is known) the H100's geometry; the RTX PRO 6000
 // counts its placements in 12 memory slices and has 4 compute slices.
 // One row per profile: compute slices, memory slices, starts, most instances, then the facts:
-// MiB, NVML enum and id, multiprocessors, engines (copy, decode, encode, JPEG, OFA); `u` is unknown.
+// MiB, NVML enum and id, multiprocessors, engines (copy, decode, encode, JPEG, OFA); kU is unknown.
 #include "mig/catalog_tables.hpp"
 
 namespace tangram::mig {
@@ -13,36 +13,36 @@ constexpr ProfileRow kB200180GB[] = {
     {"1g.23gb+me",      1,  1, kEverySlice7, 1, {20992, 7, 20, 18, 2, 1, 0, 1, 1}},
     {"1g.45gb",         1,  2, kPairs4,      4, {45312, 9, 15, 30, 2, 1, 0, 1, 0}},
     {"2g.45gb",         2,  2, kPairs3,      3, {45312, 1, 14, 36, 4, 2, 0, 2, 0}},
-    {"3g.90gb",         3,  4, kHalves8,     2, {u, 2, u, u, u, u, u, u, u}},
-    {"4g.90gb",         4,  4, kWhole,       1, {u, 3, u, u, u, u, u, u, u}},
-    {"7g.180gb",        7,  8, kWhole,       1, {u, 4, u, u, u, u, u, u, u}},
+    {"3g.90gb",         3,  4, kHalves8,     2, {kU, 2, kU, kU, kU, kU, kU, kU, kU}},
+    {"4g.90gb",         4,  4, kWhole,       1, {kU, 3, kU, kU, kU, kU, kU, kU, kU}},
+    {"7g.180gb",        7,  8, kWhole,       1, {kU, 4, kU, kU, kU, kU, kU, kU, kU}},
 };
 constexpr ProfileRow kGB200186GB[] = {
     {"1g.23gb",         1,  1, kEverySlice7, 7, {22528, 0, 19, 18, 2, 1, 0, 1, 0}},
     {"1g.23gb+me",      1,  1, kEverySlice7, 1, {22528, 7, 20, 18, 2, 1, 0, 1, 1}},
     {"1g.47gb",         1,  2, kPairs4,      4, {46592, 9, 15, 32, 2, 1, 0, 1, 0}},
-    {"2g.47gb",         2,  2, kPairs3,      3, {46592, 1, 14, 38, u, 2, u, u, u}},
-    {"3g.93gb",         3,  4, kHalves8,     2, {u, 2, u, u, u, u, u, u, u}},
-    {"4g.93gb",         4,  4, kWhole,       1, {u, 3, u, u, u, u, u, u, u}},
-    {"7g.186gb",        7,  8, kWhole,       1, {u, 4, u, u, u, u, u, u, u}},
+    {"2g.47gb",         2,  2, kPairs3,      3, {46592, 1, 14, 38, kU, 2, kU, kU, kU}},
+    {"3g.93gb",         3,  4, kHalves8,     2, {kU, 2, kU, kU, kU, kU, kU, kU, kU}},
+    {"4g.93gb",         4,  4, kWhole,       1, {kU, 3, kU, kU, kU, kU, kU, kU, kU}},
+    {"7g.186gb",        7,  8, kWhole,       1, {kU, 4, kU, kU, kU, kU, kU, kU, kU}},
 };
 constexpr ProfileRow kB300269GB[] = {
-    {"1g.34gb",         1,  1, kEverySlice7, 7, {u, u, u, u, u, u, u, u, u}},
-    {"1g.34gb+me",      1,  1, kEverySlice7, 1, {u, u, u, u, u, u, u, u, u}},
-    {"1g.67gb",         1,  2, kPairs4,      4, {u, u, u, u, u, u, u, u, u}},
-    {"2g.67gb",         2,  2, kPairs3,      3, {u, u, u, u, u, u, u, u, u}},
-    {"3g.135gb",        3,  4, kHalves8,     2, {u, u, u, u, u, u, u, u, u}},
-    {"4g.135gb",        4,  4, kWhole,       1, {u, u, u, u, u, u, u, u, u}},
-    {"7g.269gb",        7,  8, kWhole,       1, {u, u, u, u, u, u, u, u, u}},
+    {"1g.34gb",         1,  1, kEverySlice7, 7, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"1g.34gb+me",      1,  1, kEverySlice7, 1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"1g.67gb",         1,  2, kPairs4,      4, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"2g.67gb",         2,  2, kPairs3,      3, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"3g.135gb",        3,  4, kHalves8,     2, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"4g.135gb",        4,  4, kWhole,       1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"7g.269gb",        7,  8, kWhole,       1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
 };
 constexpr ProfileRow kGB300278GB[] = {
-    {"1g.35gb",         1,  1, kEverySlice7, 7, {u, u, u, u, u, u, u, u, u}},
-    {"1g.35gb+me",      1,  1, kEverySlice7, 1, {u, u, u, u, u, u, u, u, u}},
-    {"1g.70gb",         1,  2, kPairs4,      4, {u, u, u, u, u, u, u, u, u}},
-    {"2g.70gb",         2,  2, kPairs3,      3, {u, u, u, u, u, u, u, u, u}},
-    {"3g.139gb",        3,  4, kHalves8,     2, {u, u, u, u, u, u, u, u, u}},
-    {"4g.139gb",        4,  4, kWhole,       1, {u, u, u, u, u, u, u, u, u}},
-    {"7g.278gb",        7,  8, kWhole,       1, {u, u, u, u, u, u, u, u, u}},
+    {"1g.35gb",         1,  1, kEverySlice7, 7, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"1g.35gb+me",      1,  1, kEverySlice7, 1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"1g.70gb",         1,  2, kPairs4,      4, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"2g.70gb",         2,  2, kPairs3,      3, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"3g.139gb",        3,  4, kHalves8,     2, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"4g.139gb",        4,  4, kWhole,       1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"7g.278gb",        7,  8, kWhole,       1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
 };
 constexpr ProfileRow kRTXPRO600096GB[] = {
     {"1g.24gb",         1,  3, kQuarters12,  4, {24192, 0, 14, 46, 1, 1, 1, 1, 0}},

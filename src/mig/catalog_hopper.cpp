@@ -1,6 +1,6 @@
 // Hopper: H100, GH200, H200, H20. All share one geometry, the A100's; the inferred ones are marked.
 // One row per profile: compute slices, memory slices, starts, most instances, then the facts:
-// MiB, NVML enum and id, multiprocessors, engines (copy, decode, encode, JPEG, OFA); `u` is unknown.
+// MiB, NVML enum and id, multiprocessors, engines (copy, decode, encode, JPEG, OFA); kU is unknown.
 #include "mig/catalog_tables.hpp"
 
 namespace tangram::mig {
@@ -17,13 +17,13 @@ constexpr ProfileRow kH10080GB[] = {
     {"7g.80gb",         7,  8, kWhole,       1, {81152, 4, 0, 132, 8, 7, 0, 7, 1}},
 };
 constexpr ProfileRow kH100Pcie80GB[] = {
-    {"1g.10gb",         1,  1, kEverySlice7, 7, {u, 0, 19, u, 1, 1, u, 1, 0}},
-    {"1g.10gb+me",      1,  1, kEverySlice7, 1, {u, 7, 20, u, 1, 1, u, 1, 1}},
-    {"1g.20gb",         1,  2, kPairs4,      4, {u, 9, 15, u, 1, 1, u, 1, 0}},
-    {"2g.20gb",         2,  2, kPairs3,      3, {u, 1, 14, u, 2, 2, u, 2, 0}},
-    {"3g.40gb",         3,  4, kHalves8,     2, {u, 2, 9, u, 3, 3, u, 3, 0}},
-    {"4g.40gb",         4,  4, kWhole,       1, {u, 3, 5, u, 4, 4, u, 4, 0}},
-    {"7g.80gb",         7,  8, kWhole,       1, {u, 4, 0, 114, 8, 7, u, 7, 1}},
+    {"1g.10gb",         1,  1, kEverySlice7, 7, {kU, 0, 19, kU, 1, 1, kU, 1, 0}},
+    {"1g.10gb+me",      1,  1, kEverySlice7, 1, {kU, 7, 20, kU, 1, 1, kU, 1, 1}},
+    {"1g.20gb",         1,  2, kPairs4,      4, {kU, 9, 15, kU, 1, 1, kU, 1, 0}},
+    {"2g.20gb",         2,  2, kPairs3,      3, {kU, 1, 14, kU, 2, 2, kU, 2, 0}},
+    {"3g.40gb",         3,  4, kHalves8,     2, {kU, 2, 9, kU, 3, 3, kU, 3, 0}},
+    {"4g.40gb",         4,  4, kWhole,       1, {kU, 3, 5, kU, 4, 4, kU, 4, 0}},
+    {"7g.80gb",         7,  8, kWhole,       1, {kU, 4, 0, 114, 8, 7, kU, 7, 1}},
 };
 constexpr ProfileRow kH100NVL94GB[] = {
     {"1g.12gb",         1,  1, kEverySlice7, 7, {11008, 0, 19, 16, 1, 1, 0, 1, 0}},
@@ -57,18 +57,18 @@ constexpr ProfileRow kGH200144GB[] = {
     {"1g.18gb+me",      1,  1, kEverySlice7, 1, {17920, 7, 20, 16, 1, 1, 0, 1, 1}},
     {"1g.36gb",         1,  2, kPairs4,      4, {36096, 9, 15, 26, 1, 1, 0, 1, 0}},
     {"2g.36gb",         2,  2, kPairs3,      3, {36096, 1, 14, 32, 2, 2, 0, 2, 0}},
-    {"3g.72gb",         3,  4, kHalves8,     2, {u, 2, u, u, u, u, u, u, u}},
-    {"4g.72gb",         4,  4, kWhole,       1, {u, 3, u, u, u, u, u, u, u}},
-    {"7g.144gb",        7,  8, kWhole,       1, {u, 4, u, u, u, u, u, u, u}},
+    {"3g.72gb",         3,  4, kHalves8,     2, {kU, 2, kU, kU, kU, kU, kU, kU, kU}},
+    {"4g.72gb",         4,  4, kWhole,       1, {kU, 3, kU, kU, kU, kU, kU, kU, kU}},
+    {"7g.144gb",        7,  8, kWhole,       1, {kU, 4, kU, kU, kU, kU, kU, kU, kU}},
 };
 constexpr ProfileRow kH2096GB[] = {
-    {"1g.12gb",         1,  1, kEverySlice7, 7, {u, u, u, u, u, u, u, u, u}},
-    {"1g.12gb+me",      1,  1, kEverySlice7, 1, {u, u, u, u, u, u, u, u, u}},
-    {"1g.24gb",         1,  2, kPairs4,      4, {u, u, u, u, u, u, u, u, u}},
-    {"2g.24gb",         2,  2, kPairs3,      3, {u, u, u, u, u, u, u, u, u}},
-    {"3g.48gb",         3,  4, kHalves8,     2, {u, u, u, u, u, u, u, u, u}},
-    {"4g.48gb",         4,  4, kWhole,       1, {u, u, u, u, u, u, u, u, u}},
-    {"7g.96gb",         7,  8, kWhole,       1, {u, u, u, u, u, u, u, u, u}},
+    {"1g.12gb",         1,  1, kEverySlice7, 7, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"1g.12gb+me",      1,  1, kEverySlice7, 1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"1g.24gb",         1,  2, kPairs4,      4, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"2g.24gb",         2,  2, kPairs3,      3, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"3g.48gb",         3,  4, kHalves8,     2, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"4g.48gb",         4,  4, kWhole,       1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
+    {"7g.96gb",         7,  8, kWhole,       1, {kU, kU, kU, kU, kU, kU, kU, kU, kU}},
 };
 // clang-format on
 

@@ -27,7 +27,7 @@ struct ModelRow {
   bool inferred;
 };
 
-inline constexpr int u = kUnknown;
+inline constexpr int kU = kUnknown;  // short, for the tables
 inline constexpr int kEverySlice7[] = {0, 1, 2, 3, 4, 5, 6};
 inline constexpr int kPairs4[] = {0, 2, 4, 6};
 inline constexpr int kPairs3[] = {0, 2, 4};

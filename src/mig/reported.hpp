@@ -19,7 +19,6 @@ struct ReportedProfile {
   ProfileFacts facts;  // memory_mib, nvml_enum and nvml_id are needed
   int slice_count = 0;
   int instance_count = 0;
-  bool graphics = false;  // capability bit, or one of the GFX profiles
   std::vector<ReportedPlacement> placements;
 };
 

@@ -35,7 +35,7 @@ TEST(Naive, FractionsAreInLowestTerms) {
   EXPECT_FALSE(less(fraction(2, 4), fraction(1, 2)));
 }
 
-TEST(Naive, OneQuarterInTheMiddleCostsASixth) {
+TEST(Naive, ALoneQuarterCostsNothingTwoInDifferentHalvesCostAHalf) {
   const mig::ModelSpec spec = quarters_and_halves();
   const Pieces pieces = {{0, 1}};
   EXPECT_EQ(ideal(spec, pieces, 0), 3);
