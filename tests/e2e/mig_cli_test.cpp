@@ -75,7 +75,6 @@ const std::string kPlacementForm =
     "; write PROFILE@START, as in 2g.10gb@4, with a start from 0 to 15.";
 
 TEST(MigCli, PrintsWhatTheGoldenFilesSay) {
-  expect_golden("help", {"--help"});
   expect_golden("mig_help", {"mig", "--help"});
   expect_golden("frag_help", {"mig", "frag", "--help"});
   expect_golden("models", {"mig", "models"});
