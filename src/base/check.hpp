@@ -9,6 +9,6 @@ namespace tangram {
 
 }  // namespace tangram
 
-#define CHECK(condition)                                        \
-  (static_cast<bool>(condition) ? static_cast<void>(0)          \
+#define CHECK(condition)                               \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::tangram::check_failed(#condition, __FILE__, __LINE__))

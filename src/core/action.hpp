@@ -40,7 +40,7 @@ struct StartJob {  // → JobReady, or JobExited; for a lease: hand the instance
 };
 struct SwitchTraffic {  // → TrafficSwitched, later TrafficDrained
   JobId job;
-  RunId from;
+  RunId from;  // kNoRun: it is gone already
   RunId to;
 };
 struct StopJob {  // → JobExited
@@ -59,14 +59,14 @@ enum class JobNews : std::uint8_t {
   kHeld,
   kPlaced,
   kRunning,
-  kRequeued,       // by its restart policy, or because its place failed
-  kFinished,       // over: exited with success
-  kFailed,         // over: exited with failure
-  kCancelled,      // over
-  kCreateFailed,   // over: no instance could be made for it
-  kLost,           // its GPU was lost; kRequeued or kFailed follows
-  kStopStuck,      // cannot be stopped; it keeps its slices until it is gone
-  kSwitchStuck,    // traffic could not be switched back to it
+  kRequeued,      // by its restart policy, or because its place failed
+  kFinished,      // over: exited with success
+  kFailed,        // over: exited with failure
+  kCancelled,     // over
+  kCreateFailed,  // over: no instance could be made for it
+  kLost,          // its GPU was lost; kRequeued or kFailed follows
+  kStopStuck,     // cannot be stopped; it keeps its slices until it is gone
+  kSwitchStuck,   // traffic could not be switched back to it
 };
 struct JobReport {
   JobId job;

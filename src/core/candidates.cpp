@@ -20,9 +20,14 @@ std::optional<Slot> choose_plainly(const Node& node, const PlacementPolicy& poli
 
 std::optional<Slot> choose(const Node& node, const PlacementPolicy& policy,
                            const Request& request) {
-  const bool plain = policy.indexed == nullptr || !request.avoid.empty() || policy.only_idle ||
-                     node.partitioning() == Partitioning::kStatic;
-  return plain ? choose_plainly(node, policy, request) : policy.indexed(node, request);
+  if (policy.indexed == nullptr || policy.only_idle ||
+      node.partitioning() == Partitioning::kStatic) {
+    return choose_plainly(node, policy, request);
+  }
+  // The index knows nothing of back-offs; but if its choice is none of them, it stands.
+  const auto slot = policy.indexed(node, request);
+  const bool barred = slot && avoided(node, request, slot->gpu, slot->start);
+  return barred ? choose_plainly(node, policy, request) : slot;
 }
 
 }  // namespace tangram::core

@@ -46,7 +46,7 @@ struct Entry {
 
 // A GPU's share of the pool.
 struct EntryBlock {
-  std::uint32_t at = 0;       // first entry in the pool of its size class
+  std::uint32_t at = 0;  // first entry in the pool of its size class
   std::uint8_t count = 0;
   std::uint8_t size_class = kNoBlock;  // capacity 4 << size_class
   static constexpr std::uint8_t kNoBlock = 0xFF;

@@ -83,7 +83,7 @@ struct GpuHealth {
   GpuId gpu;
   Health health = Health::kOk;
 };
-struct ForeignSeen {
+struct ForeignSeen {  // sent with every observation: ignored while we are making something there
   GpuId gpu;
   mig::Placement placement;
 };

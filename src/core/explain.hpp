@@ -59,10 +59,10 @@ struct Room {
 };
 
 struct WaitingExplanation {
-  std::vector<GpuWithout> without;        // why no GPU can take it now
-  std::vector<Room> moves_that_make_room;     // fewest moves first, at most kMostRooms
+  std::vector<GpuWithout> without;               // why no GPU can take it now
+  std::vector<Room> moves_that_make_room;        // fewest moves first, at most kMostRooms
   std::vector<JobId> departures_that_make_room;  // jobs each of whose end alone would do
-  std::vector<ProfileName> fits_now;      // profiles that some GPU could take at once
+  std::vector<ProfileName> fits_now;             // profiles that some GPU could take at once
 };
 inline constexpr std::size_t kMostRooms = 5;
 inline constexpr std::size_t kMostMovesPerRoom = 3;

@@ -55,7 +55,8 @@ Index::Hint Index::hint_of(const GpuSummary& summary, std::span<const Entry> ent
       hint.reusable |= 1U << e.placement.profile.value();
     }
     if (e.movable && summary.gives_jobs) {
-      hint.movable_starts = static_cast<std::uint16_t>(hint.movable_starts | 1U << e.placement.start);
+      hint.movable_starts =
+          static_cast<std::uint16_t>(hint.movable_starts | 1U << e.placement.start);
     }
   }
   return hint;

@@ -22,20 +22,20 @@ namespace tangram::core {
 // What the index must know of a GPU besides its entries.
 struct GpuSummary {
   ModelId model;
-  mig::Occupancy occupied;   // as it is
-  mig::Occupancy projected;  // as if all moves under way were over
-  std::uint32_t allowed = 0;   // bit p: the instance limits admit one more of profile p
-  bool takes_jobs = false;     // a candidate for arrivals and moves
-  bool gives_jobs = false;     // its jobs can be moved
+  mig::Occupancy occupied;    // as it is
+  mig::Occupancy projected;   // as if all moves under way were over
+  std::uint32_t allowed = 0;  // bit p: the instance limits admit one more of profile p
+  bool takes_jobs = false;    // a candidate for arrivals and moves
+  bool gives_jobs = false;    // its jobs can be moved
 };
 
 // GPUs of one model to which the same profiles may be added.
 struct Shelf {
   ModelId model;
   std::uint32_t allowed = 0;
-  std::vector<GpuSet> by_state;          // by occupancy
-  std::vector<BitRow> ranks;             // by geometry: which ranks of its ArrivalOrder have a GPU
-  std::vector<CountedGpuSet> reusable;   // by state * profiles + profile: see Index::reusable()
+  std::vector<GpuSet> by_state;         // by occupancy
+  std::vector<BitRow> ranks;            // by geometry: which ranks of its ArrivalOrder have a GPU
+  std::vector<CountedGpuSet> reusable;  // by state * profiles + profile: see Index::reusable()
 };
 
 class Index {

@@ -40,8 +40,8 @@ enum class JobPhase : std::uint8_t {
 
 // Why a job is held; several causes can hold at once.
 enum HoldCause : std::uint8_t {
-  kHoldUser = 1,         // asked for, or its user is at a limit
-  kHoldUnservable = 2,   // no GPU in service has its profile
+  kHoldUser = 1,        // asked for, or its user is at a limit
+  kHoldUnservable = 2,  // no GPU in service has its profile
 };
 
 // A place that failed this job lately; no candidate for it until then.
@@ -81,9 +81,9 @@ struct Job {
   JobPhase phase = JobPhase::kQueued;
   bool allowed_to_move = true;
   bool cancelled = false;
-  bool ending = false;  // over once the last replica is gone
-  bool failed = false;  // what "over" will say
-  bool lost = false;    // why: its GPU was lost
+  bool ending = false;     // over once the last replica is gone
+  bool failed = false;     // what "over" will say
+  bool lost = false;       // why: its GPU was lost
   std::uint8_t holds = 0;  // HoldCause bits
   Restart restart = Restart::kNever;
   std::uint16_t restarts = 0;

@@ -66,13 +66,21 @@ GpuId Node::add_gpu(ModelId model) {
   ModelInfo& info = models_[model.value()];
   ++info.gpus;
   ++info.gpus_in_service;
-  gpus_.push_back({.model = model, .entries = {}, .occupied = {}, .projected = {},
+  gpus_.push_back({.model = model,
+                   .entries = {},
+                   .occupied = {},
+                   .projected = {},
                    .allowed = info.all_profiles});
   if (gpu_count() > gpus_.capacity() / 2) {
     index_.set_capacity(static_cast<std::uint32_t>(gpus_.capacity()));
   }
   index_.insert(id, summary(id), {});
   return id;
+}
+
+void Node::set_layout(GpuId g, std::span<const mig::Placement> layout) {
+  if (layouts_.size() <= g.value()) layouts_.resize(g.value() + 1);
+  layouts_[g.value()].assign(layout.begin(), layout.end());
 }
 
 const Entry* Node::find(GpuId g, InstanceId id) const {
@@ -114,7 +122,9 @@ bool Node::known_to_some_gpu(ProfileName p) const {
     if (!profile || models_[m].gpus == 0) continue;
     if (partitioning_ == Partitioning::kDynamic) return true;
     for (std::uint32_t g = 0; g < gpu_count(); ++g) {
-      if (gpus_[g].model.value() == m && in_layout(GpuId(g), *profile)) return true;
+      if (gpus_[g].model.value() != m) continue;
+      const auto same = [&](mig::Placement at) { return at.profile == *profile; };
+      if (in_layout(GpuId(g), *profile) || std::ranges::any_of(layout(GpuId(g)), same)) return true;
     }
   }
   return false;
@@ -226,7 +236,8 @@ void Node::summarize(GpuId g) {
   gpu.projected = occupied;
   if (leaving) {
     for (const Entry& e : entries(g)) {
-      if (e.occupies() && e.leaving) gpu.projected = info.model->without(gpu.projected, e.placement);
+      if (e.occupies() && e.leaving)
+        gpu.projected = info.model->without(gpu.projected, e.placement);
     }
   }
   gpu.allowed = allowed_profiles(info, entries(g));

@@ -43,12 +43,12 @@ struct Gpu {
 
 class Node {
  public:
-  explicit Node(Partitioning partitioning = Partitioning::kDynamic)
-      : partitioning_(partitioning) {}
+  explicit Node(Partitioning partitioning = Partitioning::kDynamic) : partitioning_(partitioning) {}
 
   // Building. A model is added once; equal models share one id.
   ModelId add_model(std::shared_ptr<const mig::Model> model);
   GpuId add_gpu(ModelId model);
+  void set_layout(GpuId g, std::span<const mig::Placement> layout);  // static partitioning
   void reserve_gpus(std::uint32_t count);  // saves the index from growing step by step
 
   // GPUs.
@@ -58,9 +58,14 @@ class Node {
   [[nodiscard]] const mig::Model& model(GpuId g) const { return model(gpu(g).model); }
   [[nodiscard]] std::size_t model_count() const { return models_.size(); }
   [[nodiscard]] std::span<const Entry> entries(GpuId g) const { return pool_.of(gpu(g).entries); }
+  [[nodiscard]] std::span<const mig::Placement> layout(GpuId g) const {
+    return g.value() < layouts_.size() ? layouts_[g.value()] : std::span<const mig::Placement>();
+  }
   [[nodiscard]] const Entry* find(GpuId g, InstanceId id) const;
   [[nodiscard]] const Entry* idle_at(GpuId g, mig::Placement p) const;
-  [[nodiscard]] bool busy(GpuId g) const { return index_.ranks(gpu(g).model).busy(gpu(g).occupied); }
+  [[nodiscard]] bool busy(GpuId g) const {
+    return index_.ranks(gpu(g).model).busy(gpu(g).occupied);
+  }
   [[nodiscard]] const Index& index() const { return index_; }
   [[nodiscard]] Partitioning partitioning() const { return partitioning_; }
   // FragCost over the common denominator of all models here, to compare GPUs of different ones.
@@ -107,7 +112,9 @@ class Node {
   void set_tuning(const Tuning& tuning);
   void set_now(Instant now) { now_ = now; }
   void set_queue_head(JobSlot s) { queue_head_ = s; }
-  void add_moves(int change) { moves_ = static_cast<std::uint32_t>(static_cast<int>(moves_) + change); }
+  void add_moves(int change) {
+    moves_ = static_cast<std::uint32_t>(static_cast<int>(moves_) + change);
+  }
 
   // Changes to one GPU. Holds the GPU out of the index as long as it lives.
   class Edit {
@@ -156,6 +163,7 @@ class Node {
   std::vector<ModelInfo> models_;
   std::vector<std::string> names_;
   std::vector<Gpu> gpus_;
+  std::vector<std::vector<mig::Placement>> layouts_;  // by GPU; empty if dynamic
   EntryPool pool_;
   Index index_;
   std::vector<Job> jobs_;

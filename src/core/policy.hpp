@@ -43,7 +43,7 @@ struct PlacementPolicy {
   Key (*key)(const Node& node, const Request& request, const Slot& candidate);
   // The same choice without looking at every GPU; may be null.
   std::optional<Slot> (*indexed)(const Node& node, const Request& request) = nullptr;
-  bool only_idle = false;         // never creates an instance, as under static partitioning
+  bool only_idle = false;           // never creates an instance, as under static partitioning
   std::string_view queue = "fcfs";  // the order of the waiting jobs it is meant for
 };
 

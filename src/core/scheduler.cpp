@@ -17,8 +17,8 @@ void Scheduler::step(Instant now, const Event& event, Actions& out) {
   node_.set_now(now);
   out_ = &out;
   if (woken_at_ && *woken_at_ <= now) woken_at_.reset();
-  run_timers();
   std::visit([this](const auto& e) { on(e); }, event);
+  run_timers();  // after the event, which may say that a GPU is lost
   settle();
   ask_to_be_woken();
   out_ = nullptr;

@@ -30,8 +30,9 @@ namespace tangram::core {
 
 inline constexpr Duration kFirstBackOff = std::chrono::seconds(30);
 inline constexpr Duration kLongestBackOff = std::chrono::hours(1);
-inline constexpr int kMostCreateFailures = 3;    // then the job is given up
-inline constexpr int kMostQuestionsPerStep = 64;  // to the migration policy; the rest follow at once
+inline constexpr int kMostCreateFailures = 3;  // then the job is given up
+inline constexpr int kMostQuestionsPerStep =
+    64;  // to the migration policy; the rest follow at once
 
 class Scheduler {
  public:
@@ -105,7 +106,7 @@ class Scheduler {
   [[nodiscard]] bool moves_may_begin();
   void begin_move(const Move& move);
   void replica_ready(JobSlot s);
-  void replica_gone(JobSlot s);
+  void replica_gone(JobSlot s, bool success = false);
   void roll_back(JobSlot s);
   void take_over(JobSlot s, MoveNews news);
   void close_move(JobSlot s, MoveNews news);
@@ -122,6 +123,7 @@ class Scheduler {
   void on(const GpuDrained& e);
   void on(const TuningChanged& e);
   void on(const WakeUp& e);
+  void make_layout(GpuId gpu);
   void lose(GpuId gpu);
   void lose_replica_of(JobSlot s, GpuId gpu);
 
@@ -144,13 +146,14 @@ class Scheduler {
   bool try_queue_ = false;
   static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
   std::uint64_t head_order_ = kNobody;  // of the job that protect_head protected last
-  GpuSet ask_;      // GPUs that await planning
-  GpuSet asleep_;   // those of them that restraint keeps; asked again by timer or change
+  GpuSet ask_;                          // GPUs that await planning
+  GpuSet asleep_;  // those of them that restraint keeps; asked again by timer or change
   GpuSet draining_;
   struct Quarantine {
     GpuId gpu;
     InstanceId instance;
     int failures = 0;
+    bool asked = false;  // its destruction is being tried again
   };
   std::vector<Quarantine> quarantines_;
 };

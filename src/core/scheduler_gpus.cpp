@@ -10,15 +10,21 @@ namespace tangram::core {
 void Scheduler::on(const GpuAdded& e) {
   const GpuId gpu = node_.add_gpu(node_.add_model(e.model));
   if (node_.partitioning() == Partitioning::kStatic) {
-    Node::Edit edit(node_, gpu);
-    for (const mig::Placement& placement : e.layout) {
-      const InstanceId id(next_instance_++);
-      edit.push({.placement = placement, .state = EntryState::kCreating, .id = id});
-      out_->emplace_back(CreateInstance{gpu, id, placement});
-    }
+    node_.set_layout(gpu, e.layout);
+    make_layout(gpu);
   }
   try_queue_ = true;
   review_servable();
+}
+
+// Static partitioning: the instances of an empty GPU, when it is added or back after a loss.
+void Scheduler::make_layout(GpuId gpu) {
+  Node::Edit edit(node_, gpu);
+  for (const mig::Placement& placement : node_.layout(gpu)) {
+    const InstanceId id(next_instance_++);
+    edit.push({.placement = placement, .state = EntryState::kCreating, .id = id});
+    out_->emplace_back(CreateInstance{gpu, id, placement});
+  }
 }
 
 void Scheduler::on(const GpuHealth& e) {
@@ -26,6 +32,7 @@ void Scheduler::on(const GpuHealth& e) {
   Node::Edit(node_, e.gpu).gpu().health = e.health;
   if (e.health == Health::kLost) lose(e.gpu);
   if (e.health == Health::kOk) {
+    if (node_.entries(e.gpu).empty()) make_layout(e.gpu);
     Node::Edit edit(node_, e.gpu);
     create_ready(edit);
     try_queue_ = true;
@@ -45,6 +52,7 @@ void Scheduler::lose(GpuId gpu) {
   if (ask_.contains(gpu.value())) ask_.erase(gpu.value());
   if (draining_.contains(gpu.value())) {
     draining_.erase(gpu.value());
+    Node::Edit(node_, gpu).gpu().draining = false;  // cordoned it stays
     out_->emplace_back(GpuReport{gpu, GpuNews::kDrained, {}});
   }
   std::ranges::sort(jobs, {}, [&](JobSlot s) { return node_.job(s).id; });
@@ -61,7 +69,8 @@ void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
     return;
   }
   const bool alone = !job.moving() || job.move == MovePhase::kRollingBack;
-  if (main_lost && (alone || replica_lost)) report(job, JobNews::kLost);
+  const bool nothing_else = main_lost || job.main.run == kNoRun;
+  if ((main_lost && alone) || (replica_lost && nothing_else)) report(job, JobNews::kLost);
   if (main_lost) {
     job.main = {.gpu = gpu};
     if (!replica_lost) {

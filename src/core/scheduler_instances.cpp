@@ -143,9 +143,9 @@ void Scheduler::on(const InstanceDestroyed& e) {
   if (entry->state != EntryState::kDestroying && !quarantined) return;
   if (quarantined) {
     out_->emplace_back(GpuReport{e.gpu, GpuNews::kQuarantineEnded, entry->placement});
-    std::erase_if(quarantines_, [&](const Quarantine& q) {
-      return q.gpu == e.gpu && q.instance == e.instance;
-    });
+    ask_.insert(e.gpu.value(), node_.gpu_count());  // a move may have failed on it
+    std::erase_if(quarantines_,
+                  [&](const Quarantine& q) { return q.gpu == e.gpu && q.instance == e.instance; });
   }
   Node::Edit edit(node_, e.gpu);
   edit.erase(e.instance);
@@ -174,7 +174,10 @@ void Scheduler::on(const ActionFailed& e) {
       }
       return;
     case ActionKind::kStopJob:
-      if (s != kNoJob) report(node_.job(s), JobNews::kStopStuck);
+      if (s == kNoJob || e.run == kNoRun) return;
+      if (node_.job(s).main.run == e.run || node_.job(s).replica.run == e.run) {
+        report(node_.job(s), JobNews::kStopStuck);
+      }
       return;
   }
 }
@@ -193,6 +196,7 @@ void Scheduler::create_failed(const ActionFailed& e) {
   if (owner == kNoJob) {
     if (node_.partitioning() == Partitioning::kStatic) {
       out_->emplace_back(GpuReport{e.gpu, GpuNews::kLayoutIncomplete, placement});
+      review_servable();
     }
   } else if (node_.job(owner).replica.instance == e.instance && node_.job(owner).moving()) {
     replica_gone(owner);
@@ -235,6 +239,7 @@ void Scheduler::evict(GpuId gpu, mig::Placement by) {
     }
     for (std::size_t i = 0; i < count; ++i) edit.erase(evicted[i].id);
   }
+  if (count > 0) try_queue_ = true;  // what they do not take others may
   for (std::size_t i = 0; i < count; ++i) {
     const JobSlot s = evicted[i].job;
     if (node_.job(s).moving() && node_.job(s).replica.instance == evicted[i].id) {
@@ -259,8 +264,10 @@ void Scheduler::quarantine(GpuId gpu, InstanceId instance) {
     quarantines_.push_back({gpu, instance});
   }
   auto known = std::ranges::find_if(quarantines_, same);
-  CHECK(known != quarantines_.end());
-  const Duration wait = std::min(kLongestBackOff, kFirstBackOff * (1 << std::min(known->failures, 7)));
+  if (known == quarantines_.end()) return;  // an unknown process keeps it: nothing was asked
+  known->asked = false;
+  const Duration wait =
+      std::min(kLongestBackOff, kFirstBackOff * (1 << std::min(known->failures, 7)));
   ++known->failures;
   timers_.add({.when = node_.now() + wait,
                .kind = TimerKind::kQuarantine,
@@ -271,12 +278,17 @@ void Scheduler::quarantine(GpuId gpu, InstanceId instance) {
 void Scheduler::retry_destroy(const Timer& timer) {
   const Entry* entry = node_.find(timer.gpu, timer.instance);
   if (entry == nullptr || entry->state != EntryState::kQuarantined) return;
+  const auto known = std::ranges::find_if(quarantines_, [&](const Quarantine& q) {
+    return q.gpu == timer.gpu && q.instance == timer.instance;
+  });
+  if (known == quarantines_.end() || known->asked) return;
   if (node_.gpu(timer.gpu).health != Health::kOk) {
     Timer later = timer;
     later.when = node_.now() + kFirstBackOff;
     timers_.add(later);
     return;
   }
+  known->asked = true;
   out_->emplace_back(DestroyInstance{timer.gpu, timer.instance});
 }
 
@@ -293,13 +305,17 @@ void Scheduler::on(const QuarantineEnded& e) {
   if (!known(e.gpu)) return;
   const Entry* entry = node_.find(e.gpu, e.instance);
   if (entry == nullptr || entry->state != EntryState::kQuarantined) return;
-  std::erase_if(quarantines_, [&](const Quarantine& q) {
+  const auto known = std::ranges::find_if(quarantines_, [&](const Quarantine& q) {
     return q.gpu == e.gpu && q.instance == e.instance;
   });
+  if (known != quarantines_.end()) {
+    if (known->asked) return;  // it is being destroyed: the answer to that decides
+    quarantines_.erase(known);
+  }
   Node::Edit edit(node_, e.gpu);
   edit.entry(e.instance).state = EntryState::kIdle;
-  out_->emplace_back(
-      GpuReport{e.gpu, GpuNews::kQuarantineEnded, edit.entry(e.instance).placement});
+  out_->emplace_back(GpuReport{e.gpu, GpuNews::kQuarantineEnded, edit.entry(e.instance).placement});
+  ask_.insert(e.gpu.value(), node_.gpu_count());
   try_queue_ = true;
 }
 
@@ -307,19 +323,23 @@ void Scheduler::on(const ForeignSeen& e) {
   if (!known(e.gpu) || node_.gpu(e.gpu).health == Health::kLost) return;
   const mig::Model& model = node_.model(e.gpu);
   const mig::SliceMask range = model.range(e.placement);
-  evict(e.gpu, e.placement);
   std::array<InstanceId, 2 * mig::kMaxMemorySlices> stale{};
   std::size_t count = 0;
   for (const Entry& entry : node_.entries(e.gpu)) {
     if ((model.range(entry.placement) & range) == 0) continue;
-    if (entry.occupies()) return;  // what we hold is there: the report is older than that
+    if (entry.state == EntryState::kReserved) continue;  // only a promise: withdrawn below
+    // What we hold is there: the report is older than that. What is being made cannot be, but
+    // only the driver's answer tells when its place is free; the report will come again.
+    if (entry.occupies() || entry.state == EntryState::kCreating) return;
     stale[count++] = entry.id;
   }
+  evict(e.gpu, e.placement);
   Node::Edit edit(node_, e.gpu);
   for (std::size_t i = 0; i < count; ++i) edit.erase(stale[i]);
   edit.push({.placement = e.placement,
              .state = EntryState::kForeign,
              .id = InstanceId(next_instance_++)});
+  create_ready(edit);  // what was in the way of others is gone
 }
 
 void Scheduler::on(const ForeignGone& e) {

@@ -103,7 +103,7 @@ void Scheduler::on(const JobExited& e) {
     main_gone(s, e.success);
   } else if (job.replica.run == e.run) {
     release(job.replica);
-    replica_gone(s);
+    replica_gone(s, e.success);
   }
 }
 
@@ -113,7 +113,7 @@ void Scheduler::main_gone(JobSlot s, bool success) {
   switch (job.move) {
     case MovePhase::kNone:
       ask_.insert(job.main.gpu.value(), node_.gpu_count());
-      end_or_restart(s, success && !job.failed);
+      end_or_restart(s, job.ending ? !job.failed : success);
       return;
     case MovePhase::kStopping:  // as it should be
       take_over(s, MoveNews::kDone);
@@ -163,6 +163,7 @@ void Scheduler::requeue(JobSlot s) {
   job.main = {};
   job.ending = false;
   job.failed = false;
+  job.cooldown_until = {};  // it begins anew
   enqueue(s);
   report(job, JobNews::kRequeued);
   if (!node_.servable(job.profile)) hold(s, kHoldUnservable);
@@ -184,7 +185,6 @@ void Scheduler::place_failed(JobSlot s, GpuId gpu, std::uint8_t start) {
     finish(s, JobNews::kCreateFailed);
     return;
   }
-  timers_.add({.when = job.back_offs.back().until, .kind = TimerKind::kQueue});
   requeue(s);
 }
 

@@ -70,6 +70,7 @@ void Scheduler::plan_drains() {
     };
     if (std::ranges::none_of(node_.entries(GpuId(g)), held)) {
       draining_.erase(g);
+      Node::Edit(node_, GpuId(g)).gpu().draining = false;  // cordoned it stays
       out_->emplace_back(GpuReport{GpuId(g), GpuNews::kDrained, {}});
       continue;
     }
@@ -89,6 +90,10 @@ bool Scheduler::drain_one(GpuId gpu) {
     const auto slot =
         choose(node_, *policies_.placement, {.profile = job.profile, .avoid = job.back_offs});
     if (!slot || node_.gpu(slot->gpu).incoming) continue;
+    const Gpu& to = node_.gpu(slot->gpu);
+    const mig::Placement place{*node_.profile_on(to.model, job.profile), slot->start};
+    const mig::Occupancy after = node_.model(to.model).with(to.projected, place);
+    if (takes_place_of_head(node_, to.model, to.projected, after)) continue;
     begin_move({job.id, gpu, *slot, MoveKind::kDrain, s});
     return true;
   }
@@ -103,8 +108,8 @@ void Scheduler::begin_move(const Move& move) {
   job.replica = {.gpu = move.to.gpu};
   job.replica_start = move.to.start;
   node_.add_moves(1);
-  out_->emplace_back(MoveReport{job.id, move.kind, MoveNews::kBegun, move.from, move.to.gpu,
-                                move.to.start});
+  out_->emplace_back(
+      MoveReport{job.id, move.kind, MoveNews::kBegun, move.from, move.to.gpu, move.to.start});
   update_flags(move.slot);
   Node::Edit(node_, move.to.gpu).gpu().incoming = true;
   job.replica.instance = reserve(move.slot, move.to.gpu, move.to.start);
@@ -113,7 +118,8 @@ void Scheduler::begin_move(const Move& move) {
 
 void Scheduler::replica_ready(JobSlot s) {
   Job& job = node_.job(s);
-  if (job.main.run == kNoRun) {  // the original crashed meanwhile
+  if (job.main.run == kNoRun) {  // the original crashed meanwhile: traffic has nowhere else to go
+    out_->emplace_back(SwitchTraffic{job.id, kNoRun, job.replica.run});
     take_over(s, MoveNews::kTakenOver);
     return;
   }
@@ -137,7 +143,7 @@ void Scheduler::on(const TrafficDrained& e) {
 }
 
 // The replica is gone (or never came to be): what that means depends on how far the move was.
-void Scheduler::replica_gone(JobSlot s) {
+void Scheduler::replica_gone(JobSlot s, bool success) {
   Job& job = node_.job(s);
   switch (job.move) {
     case MovePhase::kNone:
@@ -154,7 +160,7 @@ void Scheduler::replica_gone(JobSlot s) {
       return;
     case MovePhase::kStopping:  // told to stop: the restart policy decides when it has
       job.ending = true;
-      job.failed = true;
+      job.failed = !success;  // it was the job already: its normal exit is the job's
       back_off(job, job.replica.gpu, job.replica_start);
       close_move(s, MoveNews::kRolledBack);
       return;
@@ -230,9 +236,8 @@ void Scheduler::begin_cooldown(JobSlot s) {
 
 // 30 s, doubling to an hour, for this job at this place.
 void Scheduler::back_off(Job& job, GpuId gpu, std::uint8_t start) {
-  auto known = std::ranges::find_if(job.back_offs, [&](const BackOff& b) {
-    return b.gpu == gpu && b.start == start;
-  });
+  auto known = std::ranges::find_if(
+      job.back_offs, [&](const BackOff& b) { return b.gpu == gpu && b.start == start; });
   BackOff entry{.gpu = gpu, .start = start};
   if (known != job.back_offs.end()) {
     entry = *known;
@@ -242,6 +247,8 @@ void Scheduler::back_off(Job& job, GpuId gpu, std::uint8_t start) {
   entry.until = node_.now() + std::min(kLongestBackOff, kFirstBackOff * (1 << doublings));
   entry.failures = static_cast<std::uint8_t>(doublings + 1);
   job.back_offs.push_back(entry);  // the latest last
+  // The job may wait when it ends (then the queue is tried), or be on a GPU to be drained.
+  timers_.add({.when = entry.until, .kind = TimerKind::kQueue});
 }
 
 }  // namespace tangram::core

@@ -35,25 +35,26 @@ class GpuBuilder {
     if (node_.find_job(spec.id) != kNoJob) {
       return invalid(cat("job ", spec.id.value(), " is given twice."));
     }
-    const JobSlot slot = node_.add_job(
-        {.id = spec.id, .profile = spec.profile, .movable = spec.movable},
-        *node_.find_name(spec.profile));
+    const JobSlot slot =
+        node_.add_job({.id = spec.id, .profile = spec.profile, .movable = spec.movable},
+                      *node_.find_name(spec.profile));
     Job& job = node_.job(slot);
     job.phase = JobPhase::kRunning;
     job.main = {.gpu = gpu_, .instance = next_id(), .run = RunId(1), .ready = true};
-    Node::Edit(node_, gpu_).push({.placement = *placement,
-                                  .state = EntryState::kHeld,
-                                  .movable = spec.movable,
-                                  .id = job.main.instance,
-                                  .job = slot});
+    Node::Edit(node_, gpu_)
+        .push({.placement = *placement,
+               .state = EntryState::kHeld,
+               .movable = spec.movable,
+               .id = job.main.instance,
+               .job = slot});
     return {};
   }
 
   Result<void> add_idle(const SnapshotInstance& spec) {
     const auto placement = place(spec.profile, spec.start);
     if (!placement) return std::unexpected(placement.error());
-    Node::Edit(node_, gpu_).push(
-        {.placement = *placement, .state = EntryState::kIdle, .id = next_id()});
+    Node::Edit(node_, gpu_)
+        .push({.placement = *placement, .state = EntryState::kIdle, .id = next_id()});
     return {};
   }
 

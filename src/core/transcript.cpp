@@ -30,7 +30,8 @@ struct ActionText {
                instance(a.instance), " on ", gpu(a.gpu));
   }
   std::string operator()(const SwitchTraffic& a) const {
-    return cat("switch traffic of ", job(a.job), " from ", run(a.from), " to ", run(a.to));
+    const std::string from = a.from == kNoRun ? std::string() : cat(" from ", run(a.from));
+    return cat("switch traffic of ", job(a.job), from, " to ", run(a.to));
   }
   std::string operator()(const StopJob& a) const {
     return cat("stop ", run(a.run), " of ", job(a.job));
@@ -107,8 +108,8 @@ struct EventText {
   std::string operator()(const GpuUncordoned& e) const { return gpu(e.gpu) + " uncordoned"; }
   std::string operator()(const GpuDrained& e) const { return gpu(e.gpu) + " to be drained"; }
   std::string operator()(const TuningChanged& e) const {
-    return cat("tuning: threshold ", e.tuning.threshold.text(), ", placement ",
-               e.tuning.placement, ", migration ", e.tuning.migration, ", queue ", e.tuning.queue);
+    return cat("tuning: threshold ", e.tuning.threshold.text(), ", placement ", e.tuning.placement,
+               ", migration ", e.tuning.migration, ", queue ", e.tuning.queue);
   }
   std::string operator()(const WakeUp&) const { return "time passes"; }
 };

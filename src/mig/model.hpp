@@ -46,7 +46,7 @@ struct ModelSpec {
   std::string name;
   int compute_slices = 0;
   int memory_slices = 0;
-  bool inferred = false;  // placements taken from a relative, not seen on this GPU
+  bool inferred = false;                  // placements taken from a relative, not seen on this GPU
   std::vector<std::string> device_names;  // as nvmlDeviceGetName says
   std::vector<Profile> profiles;
 
@@ -128,18 +128,17 @@ class Model {
   }
   [[nodiscard]] const State& state(Occupancy o) const { return states_[o.value()]; }
   [[nodiscard]] std::size_t cell(Occupancy o, ProfileIndex p) const {
-    return o.value() * representatives_.size() +
-           static_cast<std::size_t>(geometry_of_[p.value()]);
+    return o.value() * representatives_.size() + static_cast<std::size_t>(geometry_of_[p.value()]);
   }
 
   ModelSpec spec_;
-  std::vector<std::uint8_t> geometry_of_;       // by profile
-  std::vector<ProfileIndex> representatives_;   // by geometry
-  std::vector<std::uint16_t> size_mask_;        // by profile: its range at start 0
-  std::vector<std::uint16_t> state_of_key_;     // by key(): dense state or kNoState
-  std::vector<State> states_;                   // by Occupancy
-  std::vector<SliceMask> free_starts_;          // by cell()
-  std::vector<std::uint8_t> best_start_;        // by cell()
+  std::vector<std::uint8_t> geometry_of_;      // by profile
+  std::vector<ProfileIndex> representatives_;  // by geometry
+  std::vector<std::uint16_t> size_mask_;       // by profile: its range at start 0
+  std::vector<std::uint16_t> state_of_key_;    // by key(): dense state or kNoState
+  std::vector<State> states_;                  // by Occupancy
+  std::vector<SliceMask> free_starts_;         // by cell()
+  std::vector<std::uint8_t> best_start_;       // by cell()
   std::int32_t denominator_ = 1;
 };
 

@@ -35,8 +35,8 @@ struct Search {
   // others of the same way are behind it.
   void look_at(std::size_t leaving) {
     const core::Leaving& way = node.index().ranks(gpu.model).leavings()[leaving];
-    const std::int64_t cost = way.units * (node.cost_denominator() /
-                                           node.model(gpu.model).frag_denominator());
+    const std::int64_t cost =
+        way.units * (node.cost_denominator() / node.model(gpu.model).frag_denominator());
     std::uint32_t from = 0;
     while ((from = node.index().next_leaving(gpu.model, leaving, from)) != GpuSet::kNone) {
       const core::GpuId j(from++);
@@ -54,8 +54,7 @@ struct Search {
     const core::Ranks& ranks = node.index().ranks(gpu.model);
     const std::size_t group = ranks.group(profile, used);
     const core::BitRow& bits = node.index().leavings(gpu.model);
-    const std::int64_t scale =
-        node.cost_denominator() / node.model(gpu.model).frag_denominator();
+    const std::int64_t scale = node.cost_denominator() / node.model(gpu.model).frag_denominator();
     for (std::size_t at = bits.next(ranks.first(group), ranks.first(group + 1));
          at != core::BitRow::kNone; at = bits.next(at + 1, ranks.first(group + 1))) {
       if (best && ranks.leavings()[at].units * scale > std::get<0>(best_key)) return;
@@ -71,17 +70,17 @@ void note_cooling(const core::Node& node, core::GpuId to, core::Restrained& rest
   for (const core::JobSlot slot : node.cooling()) {
     const core::Job& job = node.job(slot);
     const core::GpuId from = job.main.gpu;
-    if (!core::cooling(node, job)) continue;
+    if (!core::cooling(node, job) || node.gpu(from).health != core::Health::kOk) continue;
     if (from == to || node.gpu(from).model != gpu.model || !busy_after_moves(node, from)) continue;
     const mig::ProfileIndex p = *node.profile_on(gpu.model, job.profile);
     if (!balances(model.compute_used(gpu.projected), model.compute_used(node.gpu(from).projected),
                   model.profile(p).compute_slices)) {
       continue;
     }
-    core::Restrained ignored;
-    if (core::best_target(node, job, to, gpu.projected, ignored) || ignored.any) {
-      restrained.until(job.cooldown_until);
-    }
+    core::Restrained skipped;
+    const auto target = core::best_target(node, job, to, gpu.projected, skipped);
+    if (skipped.any) restrained.until(skipped.retry);
+    if (target || skipped.any) restrained.until(job.cooldown_until);
   }
 }
 

@@ -4,9 +4,9 @@
 //   at this start (step 3);  4. the lowest GPU;  5. the highest start.
 // 4 and 5 are ours; the paper leaves them open. paper_key states the order and serves the plain
 // scan, the oracle; paper_indexed finds the same slot without looking at every GPU.
-#include "policies/placement.hpp"
-
 #include <algorithm>
+
+#include "policies/placement.hpp"
 
 namespace tangram::policies {
 namespace {
@@ -52,8 +52,8 @@ void take_lowest(const core::Node& node, const Offer& offer, Lowest& lowest) {
        rank = bits.next(rank + 1, offer.order->ranks.size())) {
     const mig::Occupancy state = offer.order->ranks[rank].state;
     lowest.any = std::min(lowest.any, offer.shelf->by_state[state.value()].first());
-    lowest.reusable = std::min(
-        lowest.reusable, node.index().first_reusable(*offer.shelf, state, offer.profile));
+    lowest.reusable =
+        std::min(lowest.reusable, node.index().first_reusable(*offer.shelf, state, offer.profile));
   }
 }
 
@@ -71,7 +71,8 @@ core::Slot slot_on(const core::Node& node, core::ProfileName name, const Lowest&
   core::Slot slot{g, 0, true};
   for (const core::Entry& e : node.entries(g)) {
     if (e.state != core::EntryState::kIdle || e.placement.profile != profile) continue;
-    if (units(e.placement.start) == units(best)) slot.start = std::max(slot.start, e.placement.start);
+    if (units(e.placement.start) == units(best))
+      slot.start = std::max(slot.start, e.placement.start);
   }
   return slot;
 }

@@ -29,8 +29,8 @@ constexpr Names kMinDelta[] = {"increase of FragCost", "reuse", "GPU", "highest 
 constexpr Names kFgd[] = {"increase of unusable slices", "reuse", "GPU", "highest start"};
 
 constexpr core::PlacementPolicy kPlacements[] = {
-    {"paper", "Lazy before Busy, then the lowest FragCost, then reuse (the paper's method)",
-     kPaper, paper_key, paper_indexed},
+    {"paper", "Lazy before Busy, then the lowest FragCost, then reuse (the paper's method)", kPaper,
+     paper_key, paper_indexed},
     {"paper-plain", "the same choice by looking at every GPU (the oracle of the index)", kPaper,
      paper_key},
     {"first-fit", "GPUs in index order, starts in table order", kFirstFit, first_fit_key},
@@ -41,10 +41,10 @@ constexpr core::PlacementPolicy kPlacements[] = {
     {"best-fit", "the fullest GPU where it fits, there the lowest FragCost", kBestFit,
      best_fit_key},
     {"least-loaded", "the lowest load, then the lowest FragCost", kLeastLoaded, least_loaded_key},
-    {"owp-style", "used GPUs first, the fullest first, fewest stranded slices", kOwp,
-     owp_style_key, nullptr, false, "largest-memory"},
-    {"elasticbatch-style", "best fit at the driver's start", kElasticBatch,
-     elasticbatch_style_key, nullptr, false, "largest-profile"},
+    {"owp-style", "used GPUs first, the fullest first, fewest stranded slices", kOwp, owp_style_key,
+     nullptr, false, "largest-memory"},
+    {"elasticbatch-style", "best fit at the driver's start", kElasticBatch, elasticbatch_style_key,
+     nullptr, false, "largest-profile"},
     {"hami-style", "the largest free run, then the most legal placements left", kHami,
      hami_style_key},
     {"min-delta", "the smallest increase of FragCost", kMinDelta, min_delta_key},

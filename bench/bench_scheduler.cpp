@@ -1,0 +1,176 @@
+// What a decision and a step of the scheduler cost, from 4 to 1,000,000 GPUs (A100-40GB) at 30, 70
+// and 95 % load: an arrival decision, a next_move decision, the handling of a departure, and a
+// whole step of a steady state (jobs leave and come, moves included, the body answers at once).
+// Indexed beside plain, the plain one only where it is bearable. Memory per GPU is printed at the
+// end. One rule: every GPU asked about is a random one, so that the caches hold what they would.
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <benchmark/benchmark.h>
+
+#include "base/text.hpp"
+#include "core/candidates.hpp"
+#include "policies/migration.hpp"
+#include "steady_node.hpp"
+
+namespace tangram::bench {
+namespace {
+
+using properties::SteadyNode;
+
+constexpr std::uint32_t kMostForPlain = 10'000;
+
+// One node at a time: a million GPUs are a few hundred megabytes.
+SteadyNode& node_of(std::uint32_t gpus, unsigned load) {
+  static std::unique_ptr<SteadyNode> node;
+  static std::uint32_t node_gpus = 0;
+  static unsigned node_load = 0;
+  if (node == nullptr || node_gpus != gpus || node_load > load) {
+    node.reset();
+    node = std::make_unique<SteadyNode>(gpus);
+    node_gpus = gpus;
+  }
+  if (node_load != load || node->scheduler().node().job_count() == 0) node->fill(load);
+  node_load = load;
+  return *node;
+}
+
+void arrival(benchmark::State& state, std::uint32_t gpus, unsigned load, const char* policy) {
+  SteadyNode& steady = node_of(gpus, load);
+  const core::Node& node = steady.scheduler().node();
+  const core::PlacementPolicy& placement = **policies::find_placement(policy);
+  std::uint32_t i = 0;
+  for (auto _ : state) {
+    const core::Request request{.profile = core::ProfileName(static_cast<std::uint16_t>(i % 6))};
+    const auto slot = core::choose(node, placement, request);
+    i += 1 + (slot ? slot->start & 1U : 0U);  // the next question waits for the answer
+    benchmark::DoNotOptimize(i);
+  }
+}
+
+void next_move(benchmark::State& state, std::uint32_t gpus, unsigned load, const char* policy) {
+  SteadyNode& steady = node_of(gpus, load);
+  const core::Node& node = steady.scheduler().node();
+  const core::MigrationPolicy& migration = **policies::find_migration(policy);
+  std::vector<core::GpuId> asked;
+  for (int i = 0; i < 4096; ++i) {
+    asked.emplace_back(static_cast<std::uint32_t>(steady.random().below(gpus)));
+  }
+  std::size_t i = 0;
+  for (auto _ : state) {
+    const core::Answer answer = migration.next_move(node, asked[i % asked.size()]);
+    i += 1 + (answer.move ? answer.move->to.start & 1U : 0U);
+    benchmark::DoNotOptimize(i);
+  }
+}
+
+// A job has left: its slices are freed, the queue is tried, a move is planned.
+void departure(benchmark::State& state, std::uint32_t gpus, unsigned load) {
+  SteadyNode& steady = node_of(gpus, load);
+  for (auto _ : state) {
+    const std::size_t which = steady.pick_leaving();
+    const core::Event event = steady.departure(which);
+    const auto begin = std::chrono::steady_clock::now();
+    steady.body().step(event);
+    const auto end = std::chrono::steady_clock::now();
+    state.SetIterationTime(std::chrono::duration<double>(end - begin).count());
+    steady.left(which);
+    steady.body().deliver(core::WakeUp{});  // answers what is under way
+    steady.fill(load);
+  }
+}
+
+// All steps of one job leaving and others coming, with the moves in between.
+void steps(benchmark::State& state, std::uint32_t gpus, unsigned load) {
+  SteadyNode& steady = node_of(gpus, load);
+  const std::size_t before = steady.body().steps();
+  for (auto _ : state) steady.cycle();
+  state.counters["steps"] = benchmark::Counter(
+      static_cast<double>(steady.body().steps() - before) / static_cast<double>(state.iterations()));
+  state.counters["per_step"] = benchmark::Counter(
+      static_cast<double>(steady.body().steps() - before),
+      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  const core::Node& node = steady.scheduler().node();
+  state.counters["bytes_per_gpu"] = static_cast<double>(node.gpu_bytes()) / gpus;
+}
+
+// Prints, after the table, the goals: cost at a million GPUs against four, and plain against
+// indexed.
+class GoalReporter : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.error_occurred) continue;
+      const bool manual = run.run_name.time_type == "manual_time";
+      ns_[run.run_name.function_name] =
+          manual ? run.GetAdjustedRealTime() : run.GetAdjustedCPUTime();
+      if (run.counters.contains("per_step")) {
+        ns_[run.run_name.function_name + "/each"] = run.counters.at("per_step").value * 1e9;
+        bytes_ = std::max(bytes_, run.counters.at("bytes_per_gpu").value);
+      }
+    }
+    ConsoleReporter::ReportRuns(runs);
+  }
+  void Finalize() override {
+    std::printf("\n");
+    for (const char* what : {"arrival/indexed", "next_move/indexed", "departure", "steps"}) {
+      for (const unsigned load : {30U, 70U, 95U}) {
+        const std::string each = std::string(what) == "steps" ? "/each" : "";
+        const double few = ns_[cat(what, "/4/", load, each)];
+        const double many = ns_[cat(what, "/1000000/", load, each)];
+        std::printf("%s at %u %%: %.0f ns with 4 GPUs, %.0f ns with 1,000,000: ratio %.2f\n", what,
+                    load, few, many, few > 0 ? many / few : 0);
+      }
+    }
+    for (const char* what : {"arrival", "next_move"}) {
+      const double fast = ns_[cat(what, "/indexed/", kMostForPlain, "/70")];
+      const double plain = ns_[cat(what, "/plain/", kMostForPlain, "/70")];
+      std::printf("%s, %u GPUs at 70 %%: plain %.0f ns, indexed %.0f ns\n", what, kMostForPlain,
+                  plain, fast);
+    }
+    std::printf("most memory per GPU: %.0f bytes (goal: at most 256 with a million)\n", bytes_);
+  }
+
+ private:
+  std::map<std::string, double> ns_;
+  double bytes_ = 0;
+};
+
+void add_all() {
+  const auto add = [](const std::string& name, auto fn) {
+    return benchmark::RegisterBenchmark(name.c_str(), fn);
+  };
+  for (const std::uint32_t gpus : {4U, 64U, 1000U, 10'000U, 100'000U, 1'000'000U}) {
+    for (const unsigned load : {30U, 70U, 95U}) {
+      const std::string size = cat("/", gpus, "/", load);
+      const auto with = [=](auto fn, const char* policy) {
+        return [=](benchmark::State& s) { fn(s, gpus, load, policy); };
+      };
+      add("arrival/indexed" + size, with(arrival, "paper"));
+      add("next_move/indexed" + size, with(next_move, "both"));
+      if (gpus <= kMostForPlain) {
+        add("arrival/plain" + size, with(arrival, "paper-plain"));
+        add("next_move/plain" + size, with(next_move, "both-plain"));
+      }
+      add("departure" + size, [=](benchmark::State& s) { departure(s, gpus, load); })
+          ->UseManualTime()
+          ->Iterations(20'000);
+      add("steps" + size, [=](benchmark::State& s) { steps(s, gpus, load); })->Iterations(50'000);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tangram::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  tangram::bench::add_all();
+  tangram::bench::GoalReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  benchmark::Shutdown();
+  return 0;
+}

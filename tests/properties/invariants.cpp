@@ -1,0 +1,223 @@
+// See invariants.hpp.
+#include "invariants.hpp"
+
+#include <algorithm>
+
+#include "core/candidates.hpp"
+#include "core/restraint.hpp"
+#include "mig/limits.hpp"
+#include "policies/migration.hpp"
+#include "policies/registry.hpp"
+
+namespace tangram::properties {
+namespace {
+
+using core::Entry;
+using core::EntryState;
+using core::GpuId;
+using core::Job;
+using core::JobPhase;
+using core::JobSlot;
+using core::Node;
+
+void check_overlap(const Node& node, GpuId g) {
+  const mig::Model& model = node.model(g);
+  unsigned occupied = 0;
+  unsigned physical = 0;
+  for (const Entry& e : node.entries(g)) {
+    const auto& starts = model.profile(e.placement.profile).starts;
+    require(std::ranges::find(starts, int{e.placement.start}) != starts.end(),
+            "an entry stands at an illegal start");
+    const unsigned range = model.range(e.placement);
+    if (e.occupies()) {
+      require((occupied & range) == 0, "occupying entries overlap");
+      occupied |= range;
+    }
+    if (e.physical()) {
+      require((physical & range) == 0, "physical entries overlap");
+      physical |= range;
+    }
+  }
+  require(occupied == model.slices(node.gpu(g).occupied), "occupied is not what the entries say");
+}
+
+void check_limits(const Node& node, GpuId g) {
+  const mig::Model& model = node.model(g);
+  std::vector<mig::ProfileIndex> held;
+  for (const Entry& e : node.entries(g)) {
+    if (!e.occupies() || e.state == EntryState::kForeign) continue;
+    require(mig::within_limits(model, held, e.placement.profile), "instance limits are broken");
+    held.push_back(e.placement.profile);
+  }
+  for (const Entry& e : node.entries(g)) {
+    if (e.state == EntryState::kForeign) held.push_back(e.placement.profile);
+  }
+  for (std::size_t i = 0; i < model.profiles().size(); ++i) {
+    const mig::ProfileIndex p(static_cast<std::uint8_t>(i));
+    const bool admitted = mig::within_limits(model, held, p);
+    const bool allowed = (node.gpu(g).allowed >> i & 1U) != 0;
+    // A profile that geometry keeps to its number anyway may be called allowed.
+    const bool fits = model.feasible(node.gpu(g).occupied, p) > 0;
+    require(admitted == allowed || (!fits && !admitted), "allowed is not what it should be");
+  }
+}
+
+void check_summary(const Node& node, GpuId g) {
+  const mig::Model& model = node.model(g);
+  mig::Occupancy occupied;
+  mig::Occupancy projected;
+  for (const Entry& e : node.entries(g)) {
+    if (!e.occupies()) continue;
+    occupied = model.with(occupied, e.placement);
+    if (!e.leaving) projected = model.with(projected, e.placement);
+  }
+  require(occupied == node.gpu(g).occupied, "occupied is stale");
+  require(projected == node.gpu(g).projected, "projected is stale");
+  if (node.gpu(g).health == core::Health::kLost) {
+    require(node.entries(g).empty(), "a lost GPU has entries");
+  }
+}
+
+void check_entry_owner(const Node& node, GpuId g, const Entry& e) {
+  if (e.job == core::kNoJob) {
+    require(e.state != EntryState::kHeld && e.state != EntryState::kReserved,
+            "an entry is held by nobody");
+    require(!e.movable && !e.leaving, "flags on an entry of nobody");
+    return;
+  }
+  require(e.state == EntryState::kHeld || e.state == EntryState::kReserved ||
+              e.state == EntryState::kCreating,
+          "a job on an entry that cannot have one");
+  const Job& job = node.job(e.job);
+  require(node.find_job(job.id) == e.job, "an entry of a job that is over");
+  const bool main = job.main.instance == e.id && job.main.gpu == g;
+  const bool replica = job.moving() && job.replica.instance == e.id && job.replica.gpu == g;
+  require(main != replica, "an entry is neither its job's place nor its replica's");
+  const core::Replica& mine = main ? job.main : job.replica;
+  require((e.state == EntryState::kHeld) == (mine.run != core::kNoRun), "held without a run");
+  const bool movable = main && core::could_move(job) && job.cooldown_until <= node.now();
+  require(e.movable == movable, "the movable flag is wrong");
+  const bool back = job.move == core::MovePhase::kRollingBack;
+  require(e.leaving == (main ? job.moving() && !back : back), "the leaving flag is wrong");
+}
+
+void check_job(const Node& node, JobSlot s) {
+  const Job& job = node.job(s);
+  if (job.phase == JobPhase::kHeld || job.phase == JobPhase::kQueued) {
+    require(!job.moving() && job.main.instance == core::kNoInstance, "a waiting job has a place");
+    require((job.phase == JobPhase::kHeld) == (job.holds != 0), "held without a cause");
+    return;
+  }
+  if (job.main.instance == core::kNoInstance) {
+    require(job.moving(), "a job without a place");
+  } else {
+    const Entry* e = node.find(job.main.gpu, job.main.instance);
+    require(e != nullptr && e->job == s, "a job's place is not its own");
+    const auto profile = node.profile_on(node.gpu(job.main.gpu).model, job.profile);
+    require(profile && e->placement.profile == *profile, "a job on another profile");
+  }
+  if (!job.moving()) return;
+  const Entry* e = node.find(job.replica.gpu, job.replica.instance);
+  require(e != nullptr && e->job == s, "a move's target is not its own");
+  require(e->placement.start == job.replica_start, "a move's target stands elsewhere");
+}
+
+}  // namespace
+
+void check_gpus(const Node& node) {
+  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+    check_overlap(node, GpuId(g));
+    check_summary(node, GpuId(g));
+    check_limits(node, GpuId(g));
+    for (const Entry& e : node.entries(GpuId(g))) check_entry_owner(node, GpuId(g), e);
+  }
+}
+
+void check_jobs(const Node& node) {
+  std::uint32_t moves = 0;
+  std::vector<int> into(node.gpu_count());
+  for (const JobSlot s : node.jobs_by_id()) {
+    check_job(node, s);
+    const Job& job = node.job(s);
+    if (!job.moving()) continue;
+    ++moves;
+    ++into[job.replica.gpu.value()];
+  }
+  require(moves == node.moves_under_way(), "moves_under_way is wrong");
+  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+    require(into[g] <= 1, "two moves into one GPU");
+    require((into[g] == 1) == node.gpu(GpuId(g)).incoming, "the incoming flag is wrong");
+  }
+}
+
+void check_queue(const core::Scheduler& scheduler) {
+  const Node& node = scheduler.node();
+  const std::vector<core::JobId> waiting = scheduler.waiting();
+  require(waiting.size() == scheduler.waiting_count(), "the length of the queue is wrong");
+  std::size_t queued = 0;
+  for (const JobSlot s : node.jobs_by_id()) queued += node.job(s).phase == JobPhase::kQueued;
+  require(queued == waiting.size(), "a queued job is not in the queue");
+  if (node.tuning().queue == "fcfs") {
+    for (std::size_t i = 1; i < waiting.size(); ++i) {
+      require(
+          node.job(node.find_job(waiting[i - 1])).order < node.job(node.find_job(waiting[i])).order,
+          "the queue is out of order");
+    }
+  }
+  if (waiting.empty()) return;
+  const Job& head = node.job(node.queue_head());
+  require(node.servable(head.profile), "the head of the queue can be served by nobody");
+  const core::Request request{.profile = head.profile, .avoid = head.back_offs};
+  require(!core::choose_plainly(node, *scheduler.policies().placement, request),
+          "the head of the queue fits, and waits");
+}
+
+void check_fcfs(const core::Scheduler& scheduler, const core::Actions& actions) {
+  const Node& node = scheduler.node();
+  if (node.tuning().queue != "fcfs" || node.queue_head() == core::kNoJob) return;
+  for (const core::Action& action : actions) {
+    const auto* report = std::get_if<core::JobReport>(&action);
+    if (report == nullptr || report->news != core::JobNews::kPlaced) continue;
+    const JobSlot s = node.find_job(report->job);
+    if (s == core::kNoJob) continue;
+    require(node.job(s).order < node.job(node.queue_head()).order, "a job overtook an earlier one");
+  }
+}
+
+void check_truth(const Node& node, const Truth& truth) {
+  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+    const GpuId gpu(g);
+    for (const Instance& i : truth.gpu(gpu).instances) {
+      if (i.foreign() || !i.made) continue;
+      require(node.find(gpu, i.id) != nullptr, "an instance was forgotten");
+    }
+    for (const Entry& e : node.entries(gpu)) {
+      if (e.state != EntryState::kIdle && e.state != EntryState::kHeld) continue;
+      require(std::ranges::find(truth.gpu(gpu).instances, e.id, &Instance::id) !=
+                  truth.gpu(gpu).instances.end(),
+              "an instance is believed in that does not exist");
+    }
+  }
+  for (const Run& r : truth.runs) {
+    const JobSlot s = node.find_job(r.job);
+    require(s != core::kNoJob, "a process of a job that is over");
+    require(node.job(s).main.run == r.run || node.job(s).replica.run == r.run,
+            "a process was forgotten");
+  }
+}
+
+void check_index(const Node& node, GpuId asked) {
+  static const core::PlacementPolicy& paper = **policies::find_placement("paper");
+  for (std::size_t i = 0; i < node.name_count(); ++i) {
+    const core::Request request{.profile = core::ProfileName(static_cast<std::uint16_t>(i))};
+    require(core::choose(node, paper, request) == core::choose_plainly(node, paper, request),
+            "the index and the plain scan place differently");
+  }
+  const core::Answer fast = policies::both_next_move(node, asked);
+  const core::Answer plain = policies::both_next_move_plain(node, asked);
+  require(fast.move == plain.move, "the index and the plain scan move differently");
+  require(fast.restrained == plain.restrained, "the index and the plain scan restrain differently");
+  require(fast.retry == plain.retry, "the index and the plain scan ask again at different times");
+}
+
+}  // namespace tangram::properties

@@ -1,0 +1,74 @@
+// The properties of the scheduler over a million random steps (world.hpp): no overlap, only valid
+// placements, each job in one place or one move, first come first served, nothing asked of a lost
+// GPU, nothing destroyed that is in use, nothing forgotten, and in the end nothing left. A failure
+// prints its seed; TANGRAM_SEED=N runs that one alone.
+#include <cstdlib>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "world.hpp"
+
+namespace tangram::properties {
+namespace {
+
+constexpr int kWorldsPerShard = 250;
+constexpr int kStepsPerWorld = 1000;
+
+class Properties : public testing::TestWithParam<int> {};
+
+TEST_P(Properties, HoldAfterEveryStep) {
+  const char* const asked = std::getenv("TANGRAM_SEED");
+  std::uint64_t steps = 0;
+  try {
+    if (asked != nullptr) {
+      run_world({.seed = std::strtoull(asked, nullptr, 10), .steps = kStepsPerWorld});
+      return;
+    }
+    for (int i = 0; i < kWorldsPerShard; ++i) {
+      const auto seed = static_cast<std::uint64_t>(GetParam() * kWorldsPerShard + i + 1);
+      steps += run_world({.seed = seed, .steps = kStepsPerWorld});
+    }
+  } catch (const Broken& broken) {
+    FAIL() << broken.what();
+  }
+  EXPECT_GE(steps, 250'000U);  // four shards: a million
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Properties, testing::Range(0, 4));
+
+TEST(Properties, TheSameSeedGivesTheSameTranscript) {
+  std::set<std::uint64_t> hashes;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const std::uint64_t once = transcript_hash_of(seed, 500);
+    EXPECT_EQ(once, transcript_hash_of(seed, 500)) << "seed " << seed;
+    hashes.insert(once);
+  }
+  EXPECT_EQ(hashes.size(), 40U);  // and another seed another one
+}
+
+// The worlds are only worth something if they go everywhere: every action is asked for, every kind
+// of action fails, every way a move can end and every news of a job occurs.
+TEST(Properties, TheWorldsGoEverywhere) {
+  Visited visited;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    World world({.seed = seed, .steps = kStepsPerWorld, .full_checks = false});
+    world.run();
+    visited.add(world.visited());
+  }
+  for (std::size_t i = 0; i < visited.events.size(); ++i) EXPECT_GT(visited.events[i], 0) << i;
+  for (std::size_t i = 0; i < visited.actions.size(); ++i) EXPECT_GT(visited.actions[i], 0) << i;
+  for (std::size_t i = 0; i < visited.failures.size(); ++i) EXPECT_GT(visited.failures[i], 0) << i;
+  for (std::size_t i = 0; i < visited.job_news.size(); ++i) EXPECT_GT(visited.job_news[i], 0) << i;
+  for (std::size_t i = 0; i < visited.move_news.size(); ++i) {
+    EXPECT_GT(visited.move_news[i], 0) << i;
+  }
+  for (std::size_t i = 0; i < visited.gpu_news.size(); ++i) EXPECT_GT(visited.gpu_news[i], 0) << i;
+  // Enough of the rare ends of a move: its job cancelled in each phase of it.
+  for (std::size_t i = 1; i < visited.cancelled_in.size(); ++i) {
+    EXPECT_GT(visited.cancelled_in[i], 0) << "move phase " << i;
+  }
+}
+
+}  // namespace
+}  // namespace tangram::properties

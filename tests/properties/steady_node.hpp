@@ -1,0 +1,97 @@
+// SteadyNode: A100-40GB GPUs filled to a load by the scheduler itself, and then kept there: a
+// random job leaves, another comes. For benchmarks and the count of allocations.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/scheduler.hpp"
+#include "instant_body.hpp"
+#include "mig/catalog.hpp"
+#include "policies/registry.hpp"
+#include "random.hpp"
+
+namespace tangram::properties {
+
+class SteadyNode {
+ public:
+  explicit SteadyNode(std::uint32_t gpus, std::string_view placement = "paper",
+                      std::string_view migration = "both")
+      : tuning_(tuning_of(placement, migration)),
+        scheduler_(tuning_, *policies::find_policies(tuning_)),
+        body_(scheduler_) {
+    scheduler_.reserve_gpus(gpus);
+    const std::shared_ptr<const mig::Model> model{std::shared_ptr<void>(),
+                                                  *mig::find_model("A100-40GB")};
+    for (std::uint32_t i = 0; i < gpus; ++i) body_.deliver(core::GpuAdded{model, {}});
+    total_ = std::uint64_t{7} * gpus;
+  }
+
+  // Submits jobs until this share of the compute slices is taken.
+  void fill(unsigned percent) {
+    while (used_ * 100 < total_ * percent) arrive();
+  }
+  // The job that would leave next; it does not moves.
+  [[nodiscard]] std::size_t pick_leaving() { return random_.below(jobs_.size()); }
+  [[nodiscard]] core::Event departure(std::size_t which) { return body_.exited(jobs_[which].id); }
+  void left(std::size_t which) {
+    used_ -= jobs_[which].slices;
+    jobs_[which] = jobs_.back();
+    jobs_.pop_back();
+  }
+  void depart() {
+    const std::size_t which = pick_leaving();
+    body_.deliver(departure(which));
+    left(which);
+  }
+  void arrive() {
+    const std::size_t kind = random_.below(kProfiles.size());
+    submitted_.spec.id = core::JobId(next_job_++);
+    submitted_.spec.profile = kProfiles[kind];
+    body_.deliver(submitted_);
+    if (scheduler_.waiting_count() > 0) {  // does not fit: not this one
+      body_.deliver(core::JobCancelled{submitted_.spec.id});
+      return;
+    }
+    used_ += kSlices[kind];
+    jobs_.push_back({submitted_.spec.id, kSlices[kind]});
+  }
+  // One job leaves, and others come until the load is what it was.
+  void cycle() {
+    const std::uint64_t before = used_;
+    depart();
+    for (int tries = 0; used_ < before && tries < 8; ++tries) arrive();
+  }
+  [[nodiscard]] core::Scheduler& scheduler() { return scheduler_; }
+  [[nodiscard]] InstantBody& body() { return body_; }
+  [[nodiscard]] Random& random() { return random_; }
+
+ private:
+  static constexpr std::array<const char*, 5> kProfiles{"1g.5gb", "2g.10gb", "4g.20gb", "2g.10gb",
+                                                        "1g.5gb"};
+  static constexpr std::array<std::uint8_t, 5> kSlices{1, 2, 4, 2, 1};
+  struct Standing {
+    core::JobId id;
+    std::uint8_t slices = 0;
+  };
+  static core::Tuning tuning_of(std::string_view placement, std::string_view migration) {
+    core::Tuning tuning;
+    tuning.placement = placement;
+    tuning.migration = migration;
+    tuning.restraint.cooldown = Duration::zero();
+    return tuning;
+  }
+
+  core::Tuning tuning_;
+  core::Scheduler scheduler_;
+  InstantBody body_;
+  Random random_{20240817};
+  core::JobSubmitted submitted_;
+  std::vector<Standing> jobs_;
+  std::uint64_t next_job_ = 1;
+  std::uint64_t used_ = 0;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace tangram::properties

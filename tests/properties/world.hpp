@@ -1,0 +1,160 @@
+// World: a random node around the scheduler. It plays body, hardware, users and operators:
+// performs actions after random delays in random order, lets any of them fail, crashes processes,
+// loses GPUs, changes tuning, sends late duplicates; and after every step it checks everything
+// that must hold. One rule: a world is a function of its seed.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/scheduler.hpp"
+#include "random.hpp"
+#include "truth.hpp"
+
+namespace tangram::properties {
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  int steps = 1000;           // of the random part; settling comes on top
+  bool record_text = false;   // hash the whole transcript, not only keep its end
+  bool full_checks = true;    // every check after every step
+  bool only_dynamic = false;  // never static partitioning
+};
+
+// What a world has been through, counted.
+struct Visited {
+  std::array<int, std::variant_size_v<core::Event>> events{};
+  std::array<int, std::variant_size_v<core::Action>> actions{};
+  std::array<int, 5> failures{};      // by ActionKind
+  std::array<int, 14> job_news{};     // by JobNews
+  std::array<int, 4> move_news{};     // by MoveNews
+  std::array<int, 4> gpu_news{};      // by GpuNews
+  std::array<int, 7> cancelled_in{};  // by MovePhase
+
+  void add(const Visited& other);
+  void count(const core::Node& before, const core::Event& event);
+  void count(const core::Actions& actions);
+};
+
+class World {
+ public:
+  explicit World(const WorldOptions& options);
+
+  void run();  // steps(), settle(), finish(); throws Broken
+  void steps(int count);
+  void settle();  // no new trouble: everything under way must come to rest
+  void finish();  // all jobs end: nothing may be left
+
+  [[nodiscard]] core::Scheduler& scheduler() { return *scheduler_; }
+  [[nodiscard]] std::uint64_t step_count() const { return step_count_; }
+  [[nodiscard]] std::uint64_t transcript_hash() const { return hash_; }
+  [[nodiscard]] std::string story() const;  // the last steps, for people
+
+  void deliver(const core::Event& event);        // one step, with all checks
+  void exit_job(core::JobId job, bool success);  // its process ends by itself
+  void set_tuning(const core::Tuning& tuning);
+  core::JobId submit(const std::string& profile, core::JobKind kind = core::JobKind::kService);
+  [[nodiscard]] const core::Actions& actions() const { return actions_; }  // of the last step
+  [[nodiscard]] core::GpuId any_gpu();
+  [[nodiscard]] Random& random() { return random_; }
+  [[nodiscard]] const std::vector<core::JobId>& live_jobs() const { return live_; }
+  [[nodiscard]] const Visited& visited() const { return visited_; }
+  [[nodiscard]] bool at_rest() const { return pending_.empty(); }
+
+ private:
+  struct Perform {
+    core::Action action;
+    std::uint32_t epoch = 0;
+  };
+  struct Ready {
+    core::RunId run;
+  };
+  struct Exit {
+    core::RunId run;
+    bool success = false;
+  };
+  struct Pending {
+    Instant due{};
+    std::uint64_t number = 0;
+    std::variant<Perform, core::Event, Ready, Exit> what;
+  };
+
+  // world.cpp: time and the steps
+  void later(Duration delay, std::variant<Perform, core::Event, Ready, Exit> what);
+  void answer(const core::Event& event);  // after a short random while
+  [[nodiscard]] Duration delay(int most_ms);
+  [[nodiscard]] bool trouble(unsigned per_mille) { return !calm_ && random_.chance(per_mille); }
+  bool process_next();
+  void record(const core::Event& event, const core::Actions& actions);
+  void check(const core::Actions& actions);
+  void check_back_off(const core::Event& event, const core::Actions& actions);
+
+  // world_body.cpp: actions asked for, and performed
+  void take(const core::Action& action);
+  void perform(const Perform& p);
+  void operator()(const core::CreateInstance& a, bool is_void);
+  void operator()(const core::DestroyInstance& a, bool is_void);
+  void operator()(const core::StartJob& a, bool is_void);
+  void operator()(const core::SwitchTraffic& a, bool is_void);
+  void operator()(const core::StopJob& a, bool is_void);
+  void end_run(core::RunId run, bool success);
+  void deliver_pending(const core::Event& event);
+
+  // world_trouble.cpp: what users, operators and chance do
+  void happen();
+  void submit();
+  void user_acts();
+  void operator_acts();
+  void hardware_acts();
+  void foreign_acts();
+  void alien_acts();
+  void process_acts();
+  void duplicate();
+  void change_tuning();
+  [[nodiscard]] core::JobId any_job();
+  void add_gpu();
+
+  Random random_;
+  WorldOptions options_;
+  Truth truth_;
+  std::optional<core::Scheduler> scheduler_;
+  core::Partitioning partitioning_;
+  core::Tuning tuning_;
+  Instant now_{};
+  std::optional<Instant> wake_;
+  std::vector<Pending> pending_;  // a heap, the earliest first
+  std::uint64_t number_ = 0;
+  std::uint64_t step_count_ = 0;
+  std::uint64_t next_job_ = 1;
+  std::uint64_t hash_ = 0xCBF29CE484222325U;
+  bool calm_ = false;
+  std::vector<core::JobId> live_;
+  std::deque<core::Event> answered_;  // for duplicates
+  struct Line {
+    Instant when{};
+    core::Event event;
+    core::Actions actions;
+  };
+  std::deque<Line> lines_;
+  core::Actions actions_;
+  struct Failure {
+    core::JobId job;
+    core::GpuId gpu;
+    std::uint8_t start = 0;
+    Instant when{};
+  };
+  std::vector<Failure> failed_moves_;  // of the last half minute
+  Visited visited_;
+};
+
+// Runs one world. Throws Broken whose text has the seed, the step, the story's end and the command
+// that replays it; a failed CHECK prints the same before the process ends.
+std::uint64_t run_world(const WorldOptions& options);
+// The seed and hash of a run, for the test that the same seed gives the same transcript.
+[[nodiscard]] std::uint64_t transcript_hash_of(std::uint64_t seed, int steps);
+
+}  // namespace tangram::properties

@@ -1,0 +1,216 @@
+// See world.hpp: everything that happens to the scheduler without having been asked for.
+#include <algorithm>
+#include <array>
+
+#include "mig/catalog.hpp"
+#include "policies/registry.hpp"
+#include "world.hpp"
+
+namespace tangram::properties {
+namespace {
+
+std::shared_ptr<const mig::Model> model_named(const char* name) {
+  return {std::shared_ptr<void>(), *mig::find_model(name)};
+}
+
+}  // namespace
+
+core::GpuId World::any_gpu() {
+  return core::GpuId(static_cast<std::uint32_t>(random_.below(truth_.gpus.size())));
+}
+
+void World::happen() {
+  now_ += random_.chance(900) ? delay(2000) : delay(random_.chance(50) ? 7'200'000 : 90'000);
+  const std::size_t what = random_.below(1000);
+  if (what < 400) return submit();
+  if (what < 620) return process_acts();
+  if (what < 760) return user_acts();
+  if (what < 830) return operator_acts();
+  if (what < 880) return hardware_acts();
+  if (what < 920) return foreign_acts();
+  if (what < 950) return alien_acts();
+  if (what < 985) return duplicate();
+  if (what < 998) return change_tuning();
+  if (truth_.gpus.size() < 8) add_gpu();
+}
+
+void World::submit() {
+  if (live_.size() > 10 + 8 * truth_.gpus.size()) return process_acts();
+  const mig::Model& model = *truth_.gpu(any_gpu()).model;
+  core::JobSpec spec;
+  spec.id = core::JobId(next_job_++);
+  if (!live_.empty() && random_.chance(10)) spec.id = random_.pick(live_);
+  spec.profile = random_.pick(model.profiles()).name;
+  if (random_.chance(500)) spec.profile = model.profiles()[random_.below(3)].name;
+  if (random_.chance(5)) spec.profile = "9g.99gb";
+  spec.kind = random_.chance(700)
+                  ? core::JobKind::kService
+                  : (random_.chance(500) ? core::JobKind::kBatch : core::JobKind::kLease);
+  spec.movable = random_.chance(900);
+  spec.restart = static_cast<core::Restart>(random_.below(3));
+  spec.max_restarts = static_cast<std::uint16_t>(random_.below(4));
+  deliver(core::JobSubmitted{spec});
+}
+
+// Rather one that is moving: that is where it gets difficult.
+core::JobId World::any_job() {
+  const core::Node& node = scheduler_->node();
+  if (node.moves_under_way() > 0 && random_.chance(400)) {
+    for (const core::JobId job : live_) {
+      if (node.job(node.find_job(job)).moving() && random_.chance(500)) return job;
+    }
+  }
+  return random_.pick(live_);
+}
+
+void World::user_acts() {
+  if (live_.empty()) return;
+  const core::JobId job = any_job();
+  switch (random_.below(4)) {
+    case 0:
+      return deliver(core::JobHeld{job});
+    case 1:
+      return deliver(core::JobReleased{job});
+    default:
+      return deliver(core::JobCancelled{job});
+  }
+}
+
+void World::operator_acts() {
+  const core::GpuId gpu = any_gpu();
+  switch (random_.below(5)) {
+    case 0:
+      return deliver(core::GpuCordoned{gpu});
+    case 1:
+      return deliver(core::GpuDrained{gpu});
+    default:
+      return deliver(core::GpuUncordoned{gpu});
+  }
+}
+
+void World::hardware_acts() {
+  const core::GpuId gpu = any_gpu();
+  GpuTruth& truth = truth_.gpu(gpu);
+  core::Health health = core::Health::kOk;
+  if (truth.health == core::Health::kOk) {
+    health = random_.chance(400) ? core::Health::kLost : core::Health::kUnresponsive;
+  } else if (truth.health == core::Health::kUnresponsive && random_.chance(200)) {
+    health = core::Health::kLost;
+  }
+  if (health == core::Health::kLost) {
+    truth_.lose(gpu);
+  } else {
+    truth.health = health;
+  }
+  deliver(core::GpuHealth{gpu, health});
+}
+
+void World::foreign_acts() {
+  const core::GpuId gpu = any_gpu();
+  GpuTruth& truth = truth_.gpu(gpu);
+  if (partitioning_ == core::Partitioning::kStatic) return;
+  for (std::size_t i = 0; i < truth.instances.size(); ++i) {
+    const Instance instance = truth.instances[i];
+    if (!instance.foreign()) continue;
+    if (random_.chance(300)) {  // seen once more
+      return deliver_pending(core::ForeignSeen{gpu, instance.placement});
+    }
+    truth.instances.erase(truth.instances.begin() + static_cast<std::ptrdiff_t>(i));
+    if (instance.seen) later(delay(3000), core::Event(core::ForeignGone{gpu, instance.placement}));
+    return;
+  }
+  const mig::ProfileIndex p(
+      static_cast<std::uint8_t>(random_.below(truth.model->profiles().size())));
+  const int start = random_.pick(truth.model->profile(p).starts);
+  const mig::Placement placement{p, static_cast<std::uint8_t>(start)};
+  if (!truth_.free_for_foreign(gpu, placement)) return;
+  truth.instances.push_back({.id = core::kNoInstance, .placement = placement, .made = true});
+  later(random_.chance(500) ? Duration::zero() : delay(3000),
+        core::Event(core::ForeignSeen{gpu, placement}));
+}
+
+void World::alien_acts() {
+  const core::GpuId gpu = any_gpu();
+  for (Instance& i : truth_.gpu(gpu).instances) {
+    if (i.foreign() || !i.made || truth_.used(gpu, i.id) || random_.chance(300)) continue;
+    const core::InstanceId id = i.id;
+    const core::Entry* entry = scheduler_->node().find(gpu, id);
+    if (entry != nullptr && entry->state == core::EntryState::kQuarantined) {
+      i.alien = false;
+      return deliver(core::QuarantineEnded{gpu, id});
+    }
+    i.alien = true;
+    return later(delay(1000), core::Event(core::InstanceQuarantined{gpu, id}));
+  }
+}
+
+void World::process_acts() {
+  if (truth_.runs.empty()) return;
+  Run run = random_.pick(truth_.runs);
+  const core::JobId job = any_job();
+  for (const Run& r : truth_.runs) {
+    if (r.job == job && random_.chance(600)) run = r;
+  }
+  if (run.begun) end_run(run.run, random_.chance(700));
+}
+
+// A late duplicate of an answer. Not of a failed destroy about an instance that is known: that
+// would be a second answer to one question, which a body promises not to give.
+void World::duplicate() {
+  if (answered_.empty()) return;
+  const core::Event event = random_.pick(answered_);
+  if (const auto* failed = std::get_if<core::ActionFailed>(&event)) {
+    if (failed->kind == core::ActionKind::kDestroyInstance &&
+        scheduler_->node().find(failed->gpu, failed->instance) != nullptr) {
+      return;
+    }
+  }
+  deliver(event);
+}
+
+void World::change_tuning() {
+  static constexpr std::array<std::int64_t, 7> kThresholds{
+      0, 400'000'000, 500'000'000, 571'428'571, 571'428'572, 750'000'000, 1'000'000'000};
+  tuning_.threshold = core::Threshold::from_billionths(random_.pick(kThresholds));
+  const auto placements = policies::placement_policies();
+  tuning_.placement = random_.chance(700) ? "paper" : random_.pick(placements).name;
+  const auto migrations = policies::migration_policies();
+  tuning_.migration = random_.chance(600) ? "both" : random_.pick(migrations).name;
+  const auto queues = policies::queue_policies();
+  tuning_.queue = random_.chance(800) ? "fcfs" : random_.pick(queues).name;
+  core::Restraint& restraint = tuning_.restraint;
+  restraint.most_moves = random_.chance(100) ? 0 : 1 + static_cast<std::uint32_t>(random_.below(4));
+  restraint.cooldown = std::chrono::seconds(random_.below(3) * 45);
+  restraint.smallest_gain_ppm = random_.chance(200) ? 50'000 : 0;
+  restraint.protect_head = random_.chance(500);
+  restraint.window = random_.chance(80) ? core::DayWindow{3600, 7200} : core::DayWindow{};
+  deliver(core::TuningChanged{tuning_, *policies::find_policies(tuning_)});
+}
+
+void World::set_tuning(const core::Tuning& tuning) {
+  tuning_ = tuning;
+  deliver(core::TuningChanged{tuning_, *policies::find_policies(tuning_)});
+}
+
+void World::add_gpu() {
+  static constexpr std::array<const char*, 6> kModels{
+      "A100-40GB", "A100-40GB", "A100-40GB", "A30-24GB", "RTX-PRO-6000-96GB", "A100-80GB"};
+  core::GpuAdded added{model_named(random_.chance(600) ? "A100-40GB" : random_.pick(kModels)), {}};
+  truth_.gpus.push_back({.model = added.model, .instances = {}});
+  if (partitioning_ == core::Partitioning::kStatic) {
+    unsigned taken = 0;
+    for (int tries = 0; tries < 12; ++tries) {
+      const mig::ProfileIndex p(
+          static_cast<std::uint8_t>(random_.below(added.model->profiles().size())));
+      if (added.model->profile(p).name.find("me") != std::string::npos) continue;  // limits
+      const int start = random_.pick(added.model->profile(p).starts);
+      const mig::Placement placement{p, static_cast<std::uint8_t>(start)};
+      if ((taken & added.model->range(placement)) != 0) continue;
+      taken |= added.model->range(placement);
+      added.layout.push_back(placement);
+    }
+  }
+  deliver(added);
+}
+
+}  // namespace tangram::properties
