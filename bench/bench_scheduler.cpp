@@ -41,9 +41,16 @@ void arrival(benchmark::State& state, std::uint32_t gpus, unsigned load, const c
   SteadyNode& steady = node_of(gpus, load);
   const core::Node& node = steady.scheduler().node();
   const core::PlacementPolicy& placement = **policies::find_placement(policy);
-  std::uint32_t i = 0;
+  // Only profiles that fit somewhere: "nowhere" is an answer the processor learns to predict.
+  std::vector<core::ProfileName> fitting;
+  for (std::uint16_t p = 0; p < node.name_count(); ++p) {
+    const core::Request request{.profile = core::ProfileName(p)};
+    if (core::choose(node, placement, request)) fitting.push_back(request.profile);
+  }
+  if (fitting.empty()) return state.SkipWithError("nothing fits");
+  std::size_t i = 0;
   for (auto _ : state) {
-    const core::Request request{.profile = core::ProfileName(static_cast<std::uint16_t>(i % 6))};
+    const core::Request request{.profile = fitting[i % fitting.size()]};
     const auto slot = core::choose(node, placement, request);
     i += 1 + (slot ? slot->start & 1U : 0U);  // the next question waits for the answer
     benchmark::DoNotOptimize(i);
@@ -87,11 +94,11 @@ void steps(benchmark::State& state, std::uint32_t gpus, unsigned load) {
   SteadyNode& steady = node_of(gpus, load);
   const std::size_t before = steady.body().steps();
   for (auto _ : state) steady.cycle();
-  state.counters["steps"] = benchmark::Counter(
-      static_cast<double>(steady.body().steps() - before) / static_cast<double>(state.iterations()));
-  state.counters["per_step"] = benchmark::Counter(
-      static_cast<double>(steady.body().steps() - before),
-      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["steps"] = benchmark::Counter(static_cast<double>(steady.body().steps() - before) /
+                                               static_cast<double>(state.iterations()));
+  state.counters["per_step"] =
+      benchmark::Counter(static_cast<double>(steady.body().steps() - before),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   const core::Node& node = steady.scheduler().node();
   state.counters["bytes_per_gpu"] = static_cast<double>(node.gpu_bytes()) / gpus;
 }

@@ -3,10 +3,7 @@
 #include "cli/frag_rows.hpp"
 
 #include <array>
-#include <cerrno>
 #include <map>
-#include <system_error>
-#include <unistd.h>
 
 #include <boost/json/array.hpp>
 #include <boost/json/monotonic_resource.hpp>
@@ -14,6 +11,7 @@
 #include <boost/json/parser.hpp>
 
 #include "base/text.hpp"
+#include "cli/json_rows.hpp"
 #include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
 
@@ -24,8 +22,6 @@ namespace json = boost::json;
 
 constexpr std::string_view kForm =
     R"(a row is {"model": "A100-40GB", "placements": [{"profile": "2g.10gb", "start": 4}]}.)";
-
-std::string_view view(const json::string& text) { return {text.data(), text.size()}; }
 
 class RowReader {
  public:
@@ -47,10 +43,6 @@ class RowReader {
     const json::object* object = value.if_object();
     if (object == nullptr) return invalid(cat("not a JSON object; ", kForm));
     return answer(*object, out);
-  }
-
-  [[nodiscard]] static bool is_blank(std::string_view text) {
-    return text.find_first_not_of(" \t\r") == std::string_view::npos;
   }
 
  private:
@@ -126,40 +118,12 @@ class RowReader {
   std::vector<mig::PlacementText> texts_;
 };
 
-Result<std::string> all_of_standard_input() {
-  std::string text;
-  std::size_t size = 0;
-  while (true) {
-    constexpr std::size_t kLeastRoom = 65'536;
-    if (text.size() - size < kLeastRoom) text.resize(text.size() * 2 + 4 * kLeastRoom);
-    const ssize_t count = ::read(STDIN_FILENO, text.data() + size, text.size() - size);
-    if (count == 0) break;
-    if (count > 0) size += static_cast<std::size_t>(count);
-    if (count < 0 && errno != EINTR) {
-      return failed(
-          cat("cannot read standard input: ", std::generic_category().message(errno), "."));
-    }
-  }
-  text.resize(size);
-  return text;
-}
-
 }  // namespace
 
 Result<void> add_costs_to_rows(std::string_view rows, std::string_view source, std::string& out) {
   RowReader reader;
   out.reserve(out.size() + rows.size() + rows.size() / 4);
-  for (int line = 1; !rows.empty(); ++line) {
-    const std::size_t end = std::min(rows.find('\n'), rows.size());
-    const std::string_view row = rows.substr(0, end);
-    rows.remove_prefix(std::min(end + 1, rows.size()));
-    if (RowReader::is_blank(row)) continue;
-    if (auto ok = reader.answer(row, out); !ok) {
-      return std::unexpected(
-          Error{ok.error().code, cat(source, ':', line, ": ", ok.error().message)});
-    }
-  }
-  return {};
+  return for_each_row(rows, source, [&](std::string_view row) { return reader.answer(row, out); });
 }
 
 Result<void> add_costs_to_rows(std::string& out) {

@@ -54,6 +54,7 @@ struct TrafficSwitched {  // new traffic goes to this run
 struct TrafficDrained {  // the run that was switched away from has finished what it had
   JobId job;
   RunId run;
+  RunId to;  // where its traffic went: tells this switch from an earlier one
 };
 
 // Answers to CreateInstance and DestroyInstance.

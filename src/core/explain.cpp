@@ -54,13 +54,44 @@ ArrivalExplanation explain_arrival(const Node& node, const PlacementPolicy& poli
       result.without.push_back({g, why_none(node, request, policy.only_idle, g)});
     }
   }
-  std::ranges::stable_sort(result.candidates, {}, &ExplainedCandidate::key);
+  std::ranges::sort(result.candidates, {}, [](const ExplainedCandidate& c) {
+    return std::pair(c.key, c.slot);  // the slot: keys may be equal, the order must not vary
+  });
   if (result.candidates.size() > 1) {
     const Key& first = result.candidates[0].key;
     const Key& second = result.candidates[1].key;
     const auto differs = std::ranges::mismatch(first, second).in1;
     const auto part = static_cast<std::size_t>(differs - first.begin());
     if (part < policy.criteria.size()) result.decided_by = part;
+  }
+  return result;
+}
+
+namespace {
+
+std::string_view why_it_stays(const Node& node, const PlacementPolicy& policy, const Entry& e) {
+  if (e.job == kNoJob) {
+    return e.state == EntryState::kForeign ? "a foreign instance" : "quarantined";
+  }
+  const Job& job = node.job(e.job);
+  if (job.moving()) return "being moved";
+  if (job.kind == JobKind::kLease) return "a lease: awaited";
+  if (!job.allowed_to_move) return "pinned: awaited";
+  if (job.phase != JobPhase::kRunning || job.main.stopping) return "starting or stopping: awaited";
+  if (job.cooldown_until > node.now()) return "moved lately: its cooldown runs";
+  const Request request{.profile = job.profile, .avoid = job.back_offs};
+  return choose(node, policy, request) ? "its move is next" : "no place elsewhere";
+}
+
+}  // namespace
+
+std::vector<DrainHoldUp> drain_hold_ups(const Node& node, const PlacementPolicy& policy,
+                                        GpuId gpu) {
+  std::vector<DrainHoldUp> result;
+  for (const Entry& e : node.entries(gpu)) {
+    if (!e.occupies()) continue;
+    const auto job = e.job == kNoJob ? std::nullopt : std::optional(node.job(e.job).id);
+    result.push_back({e.id, job, why_it_stays(node, policy, e)});
   }
   return result;
 }

@@ -70,4 +70,13 @@ inline constexpr std::size_t kMostMovesPerRoom = 3;
 [[nodiscard]] WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& policy,
                                                  const Request& request);
 
+// What keeps a draining GPU from being empty: each instance that occupies it, and why it stays.
+struct DrainHoldUp {
+  InstanceId instance;
+  std::optional<JobId> job;
+  std::string_view why;
+};
+[[nodiscard]] std::vector<DrainHoldUp> drain_hold_ups(const Node& node,
+                                                      const PlacementPolicy& policy, GpuId gpu);
+
 }  // namespace tangram::core

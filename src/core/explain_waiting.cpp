@@ -110,8 +110,8 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
       }
     }
   }
-  std::ranges::stable_sort(result.moves_that_make_room, {},
-                           [](const Room& r) { return r.moves.size(); });
+  std::ranges::sort(result.moves_that_make_room, {},
+                    [](const Room& r) { return std::pair(r.moves.size(), r.slot); });
   if (result.moves_that_make_room.size() > kMostRooms) {
     result.moves_that_make_room.resize(kMostRooms);
   }

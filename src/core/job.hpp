@@ -26,7 +26,7 @@ struct JobSpec {
   JobKind kind = JobKind::kService;
   bool movable = true;  // false: pinned; leases are never moved
   Restart restart = Restart::kNever;
-  std::uint16_t max_restarts = 3;
+  std::uint16_t max_restarts = 3;  // after failures in a row
 };
 
 enum class JobPhase : std::uint8_t {

@@ -65,7 +65,7 @@ class Scheduler {
   void end_or_restart(JobSlot s, bool success);
   void finish(JobSlot s, JobNews news);
   void requeue(JobSlot s);
-  void place_failed(JobSlot s, GpuId gpu, std::uint8_t start);
+  void create_failed_for(JobSlot s, GpuId gpu, std::uint8_t start);
   void release(const Replica& replica);  // its process is gone: the instance is idle
   void update_flags(JobSlot s);          // movable and leaving, on its entries
 

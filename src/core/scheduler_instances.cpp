@@ -201,7 +201,7 @@ void Scheduler::create_failed(const ActionFailed& e) {
   } else if (node_.job(owner).replica.instance == e.instance && node_.job(owner).moving()) {
     replica_gone(owner);
   } else {
-    place_failed(owner, e.gpu, placement.start);
+    create_failed_for(owner, e.gpu, placement.start);
   }
 }
 
@@ -245,7 +245,8 @@ void Scheduler::evict(GpuId gpu, mig::Placement by) {
     if (node_.job(s).moving() && node_.job(s).replica.instance == evicted[i].id) {
       replica_gone(s);
     } else {
-      place_failed(s, gpu, evicted[i].placement.start);
+      back_off(node_.job(s), gpu, evicted[i].placement.start);
+      requeue(s);
     }
   }
 }

@@ -148,8 +148,8 @@ void Scheduler::end_or_restart(JobSlot s, bool success) {
       job.restart == Restart::kAlways || (job.restart == Restart::kOnFailure && !success);
   if (job.cancelled) {
     finish(s, JobNews::kCancelled);
-  } else if (wanted && job.restarts < job.max_restarts) {
-    ++job.restarts;
+  } else if (wanted && (success || job.restarts < job.max_restarts)) {
+    job.restarts = success ? std::uint16_t{0} : static_cast<std::uint16_t>(job.restarts + 1);
     requeue(s);
   } else {
     finish(s, success ? JobNews::kFinished : JobNews::kFailed);
@@ -177,14 +177,14 @@ void Scheduler::finish(JobSlot s, JobNews news) {
 }
 
 // Its instance could not be made there: elsewhere, and in the end not at all.
-void Scheduler::place_failed(JobSlot s, GpuId gpu, std::uint8_t start) {
+void Scheduler::create_failed_for(JobSlot s, GpuId gpu, std::uint8_t start) {
   Job& job = node_.job(s);
-  back_off(job, gpu, start);
   ++job.create_failures;
   if (job.create_failures >= kMostCreateFailures) {
     finish(s, JobNews::kCreateFailed);
     return;
   }
+  back_off(job, gpu, start);
   requeue(s);
 }
 

@@ -137,7 +137,7 @@ void Scheduler::on(const TrafficDrained& e) {
   const JobSlot s = node_.find_job(e.job);
   if (s == kNoJob || node_.job(s).main.run != e.run) return;
   Job& job = node_.job(s);
-  if (job.move != MovePhase::kDraining) return;
+  if (job.move != MovePhase::kDraining || job.replica.run != e.to) return;
   job.move = MovePhase::kStopping;
   stop(s, job.main);
 }
@@ -148,8 +148,17 @@ void Scheduler::replica_gone(JobSlot s, bool success) {
   switch (job.move) {
     case MovePhase::kNone:
       return;
-    case MovePhase::kSwitching:
-    case MovePhase::kDraining:  // the original was not yet told to stop: back to it
+    case MovePhase::kDraining:
+      if (success) {  // it was the job already: its normal exit ends both
+        job.ending = true;
+        close_move(s, MoveNews::kDone);
+        stop(s, job.main);
+        job.phase = JobPhase::kStopping;
+        update_flags(s);
+        return;
+      }
+      [[fallthrough]];
+    case MovePhase::kSwitching:  // the original was not yet told to stop: back to it
       out_->emplace_back(SwitchTraffic{job.id, job.replica.run, job.main.run});
       [[fallthrough]];
     case MovePhase::kCreating:
@@ -161,8 +170,8 @@ void Scheduler::replica_gone(JobSlot s, bool success) {
     case MovePhase::kStopping:  // told to stop: the restart policy decides when it has
       job.ending = true;
       job.failed = !success;  // it was the job already: its normal exit is the job's
-      back_off(job, job.replica.gpu, job.replica_start);
-      close_move(s, MoveNews::kRolledBack);
+      if (!success) back_off(job, job.replica.gpu, job.replica_start);
+      close_move(s, success ? MoveNews::kDone : MoveNews::kRolledBack);
       return;
     case MovePhase::kRollingBack:
       close_move(s, MoveNews::kRolledBack);
@@ -200,20 +209,20 @@ void Scheduler::roll_back(JobSlot s) {
 // The replica is the job from now on.
 void Scheduler::take_over(JobSlot s, MoveNews news) {
   Job& job = node_.job(s);
+  const Replica replica = job.replica;
+  close_move(s, news);
+  job.main = replica;
   job.failed = false;
-  std::swap(job.main, job.replica);
   job.phase = JobPhase::kRunning;
   begin_cooldown(s);
-  close_move(s, news);
+  update_flags(s);
 }
 
 // The end of every move, however it ended. The GPU it went into is asked again.
 void Scheduler::close_move(JobSlot s, MoveNews news) {
   Job& job = node_.job(s);
-  const bool done = news == MoveNews::kDone || news == MoveNews::kTakenOver;
-  const GpuId from = done ? job.replica.gpu : job.main.gpu;
-  const GpuId to = done ? job.main.gpu : job.replica.gpu;
-  out_->emplace_back(MoveReport{job.id, job.move_kind, news, from, to, job.replica_start});
+  const GpuId to = job.replica.gpu;
+  out_->emplace_back(MoveReport{job.id, job.move_kind, news, job.main.gpu, to, job.replica_start});
   job.move = MovePhase::kNone;
   job.replica = {};
   node_.add_moves(-1);

@@ -68,7 +68,7 @@ MoveExplanation explain_move(const core::Node& node, core::GpuId to) {
       }
     }
   }
-  std::ranges::stable_sort(result.candidates, better);
+  std::ranges::sort(result.candidates, better);
   return result;
 }
 

@@ -1,6 +1,7 @@
 // `intra`: for a Busy GPU, the single move on it that lowers its FragCost most (§IV-D, intra-GPU
 // steps 1–3). Ties: reuse of an idle instance, the lowest job id, the highest start (ours). A job
 // keeps its slices while its replica starts, so the target must be free beside them.
+#include <bit>
 #include <tuple>
 
 #include "core/restraint.hpp"
@@ -16,6 +17,21 @@ bool enough_gain(const core::Node& node, std::int64_t before, std::int64_t after
   return (before - after) * kMillion >= wanted * node.cost_denominator();
 }
 
+// Whether any free start would be better for the instance than its own. Asked before the job's
+// record is looked at: on most GPUs no move gains anything, and a record is a cache line far away.
+bool could_gain(const core::Node& node, const core::Gpu& gpu, const core::Entry& e,
+                std::int64_t present) {
+  const mig::Model& model = node.model(gpu.model);
+  const mig::Occupancy base = model.without(gpu.projected, e.placement);
+  unsigned starts = model.free_starts(gpu.occupied, e.placement.profile);
+  for (; starts != 0; starts &= starts - 1) {
+    const auto start = static_cast<std::uint8_t>(std::countr_zero(starts));
+    const mig::Occupancy after = model.with(base, {e.placement.profile, start});
+    if (node.cost(gpu.model, after) < present) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 core::Answer intra_next_move(const core::Node& node, core::GpuId g) {
@@ -28,6 +44,7 @@ core::Answer intra_next_move(const core::Node& node, core::GpuId g) {
   std::tuple<std::int64_t, bool, core::JobId, int> best_key;
   for (const core::Entry& e : node.entries(g)) {
     if (e.state != core::EntryState::kHeld || e.leaving || e.job == core::kNoJob) continue;
+    if (!could_gain(node, gpu, e, present)) continue;
     const core::Job& job = node.job(e.job);
     if (!e.movable && !core::cooling(node, job)) continue;
     core::Restrained skipped;

@@ -12,8 +12,8 @@
 namespace tangram::decisions {
 namespace {
 
-constexpr int kBuilt = 1'000;     // states per shard built from a snapshot
-constexpr int kEdited = 24'000;   // states per shard reached by edits
+constexpr int kBuilt = 1'000;    // states per shard built from a snapshot
+constexpr int kEdited = 24'000;  // states per shard reached by edits
 constexpr int kEditsOfOneNode = 400;
 
 testing::AssertionResult same_arrivals(const core::Node& node) {
@@ -32,8 +32,7 @@ testing::AssertionResult same_arrivals(const core::Node& node) {
 testing::AssertionResult same_moves(const core::Node& node, core::GpuId gpu) {
   const core::Answer fast = policies::both_next_move(node, gpu);
   const core::Answer plain = policies::both_next_move_plain(node, gpu);
-  if (fast.move == plain.move && fast.restrained == plain.restrained &&
-      fast.retry == plain.retry) {
+  if (fast.move == plain.move && fast.restrained == plain.restrained && fast.retry == plain.retry) {
     return testing::AssertionSuccess();
   }
   return testing::AssertionFailure() << "next_move of GPU " << gpu.value() << ", restrained "

@@ -88,8 +88,8 @@ void RandomNode::add_instance() {
   if ((node_.gpu(g).allowed >> p.value() & 1U) != 0 && random_.chance(700)) {
     const std::string& name = model.profile(p).name;
     entry.state = EntryState::kHeld;
-    entry.job = node_.add_job({.id = core::JobId(next_job_++), .profile = name},
-                              *node_.find_name(name));
+    entry.job =
+        node_.add_job({.id = core::JobId(next_job_++), .profile = name}, *node_.find_name(name));
     core::Job& job = node_.job(entry.job);
     job.phase = core::JobPhase::kRunning;
     job.main = {.gpu = g, .instance = entry.id, .run = core::RunId(1), .ready = true};
@@ -164,8 +164,8 @@ void RandomNode::change_node() {
   if (random_.chance(500)) {
     if (waiting_ != core::kNoJob) node_.remove_job(waiting_);
     const std::string& name = random_.pick(node_.model(any_gpu()).profiles()).name;
-    waiting_ = node_.add_job({.id = core::JobId(next_job_++), .profile = name},
-                             *node_.find_name(name));
+    waiting_ =
+        node_.add_job({.id = core::JobId(next_job_++), .profile = name}, *node_.find_name(name));
     return node_.set_queue_head(waiting_);
   }
   node_.set_now(node_.now() + std::chrono::seconds(random_.below(20)));

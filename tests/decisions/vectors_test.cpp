@@ -48,8 +48,9 @@ core::Snapshot read_state(const std::string& line, const json::object& row) {
 }
 
 void check_arrival(const core::Node& node, const json::object& row, const char* policy) {
-  const auto slot = core::choose(node, **policies::find_placement(policy),
-                                 {.profile = *node.find_name(text(row.at("profile"))), .avoid = {}});
+  const auto slot =
+      core::choose(node, **policies::find_placement(policy),
+                   {.profile = *node.find_name(text(row.at("profile"))), .avoid = {}});
   const json::value& expect = row.at("expect");
   ASSERT_EQ(slot.has_value(), !expect.is_null());
   if (!slot) return;

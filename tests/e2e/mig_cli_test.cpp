@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "program.hpp"
+#include "cli_check.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -23,32 +23,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-using Words = std::vector<std::string>;
-
-Ended tangram_run(const Words& words, const std::string& input = "",
-                  const Words& environment = {}) {
-  return run_program(TANGRAM_BINARY, words, input, environment);
-}
-
 Ended mig(Words words, const std::string& input = "") {
   words.insert(words.begin(), "mig");
   return tangram_run(words, input);
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void expect_golden(const std::string& name, const Words& words) {
-  const Ended ended = tangram_run(words);
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(ended.err, "");
-  const std::string path = cat(TANGRAM_TESTS_DIR "/e2e/golden/", name, ".txt");
-  if (std::getenv("TANGRAM_REGENERATE") != nullptr) std::ofstream(path) << ended.out;
-  EXPECT_EQ(ended.out, read_text(path)) << "TANGRAM_REGENERATE=1 accepts the new output";
 }
 
 json::value json_of(const Words& words) {
@@ -61,12 +38,6 @@ Words keys_of(const json::value& value) {
   Words keys;
   for (const auto& [key, element] : value.as_object()) keys.emplace_back(key);
   return keys;
-}
-
-void expect_refused(const Ended& ended, const std::string& message) {
-  EXPECT_EQ(ended.code, 2) << message;
-  EXPECT_EQ(ended.out, "");
-  EXPECT_EQ(ended.err, cat("tangram: ", message, "\n"));
 }
 
 const std::string kA100Profiles =

@@ -109,7 +109,7 @@ void Body::answer(const core::Action& action) {
     send(core::JobReady{c->job, c->run});
   } else if (const auto* d = std::get_if<core::SwitchTraffic>(&action)) {
     send(core::TrafficSwitched{d->job, d->to});
-    send(core::TrafficDrained{d->job, d->from});
+    send(core::TrafficDrained{d->job, d->from, d->to});
   } else if (const auto* e = std::get_if<core::StopJob>(&action)) {
     send(core::JobExited{e->job, e->run, true});
   }

@@ -45,7 +45,7 @@ class InstantBody {
   void answer(const core::StopJob& a) { step(core::JobExited{a.job, a.run, true}); }
   void answer(const core::SwitchTraffic& a) {
     step(core::TrafficSwitched{a.job, a.to});
-    step(core::TrafficDrained{a.job, a.from});
+    step(core::TrafficDrained{a.job, a.from, a.to});
   }
   template <class Report>
   void answer(const Report&) {}

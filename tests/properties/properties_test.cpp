@@ -51,7 +51,7 @@ TEST(Properties, TheSameSeedGivesTheSameTranscript) {
 // of action fails, every way a move can end and every news of a job occurs.
 TEST(Properties, TheWorldsGoEverywhere) {
   Visited visited;
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     World world({.seed = seed, .steps = kStepsPerWorld, .full_checks = false});
     world.run();
     visited.add(world.visited());

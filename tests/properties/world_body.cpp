@@ -134,7 +134,7 @@ void World::operator()(const core::SwitchTraffic& a, bool) {
   answer(core::TrafficSwitched{a.job, a.to});
   if (truth_.find(a.from) != nullptr) {
     later(std::chrono::seconds(2) + delay(10'000),
-          core::Event(core::TrafficDrained{a.job, a.from}));
+          core::Event(core::TrafficDrained{a.job, a.from, a.to}));
   }
 }
 

@@ -172,7 +172,7 @@ Result<void> Commands::late(Words& words) {
   if (*what == "ready") return world_.send(core::JobReady{e.job, e.run});
   if (*what == "exited") return world_.send(core::JobExited{e.job, e.run, false});
   if (*what == "switched") return world_.send(core::TrafficSwitched{e.job, e.run});
-  if (*what == "drained") return world_.send(core::TrafficDrained{e.job, e.run});
+  if (*what == "drained") return world_.send(core::TrafficDrained{e.job, e.run, {}});
   return invalid(cat("nothing called ", quoted(*what), " can be late."));
 }
 

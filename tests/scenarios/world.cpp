@@ -174,7 +174,8 @@ Result<void> World::perform(const core::StopJob& a, bool fail) {
 Result<void> World::perform_switch(const Open& open, bool fail) {
   const auto& a = std::get<core::SwitchTraffic>(open.action);
   if (open.switched) {
-    return runs_.contains(a.from) ? step(core::TrafficDrained{a.job, a.from}) : Result<void>{};
+    return runs_.contains(a.from) ? step(core::TrafficDrained{a.job, a.from, a.to})
+                                  : Result<void>{};
   }
   if (fail) return step(core::ActionFailed{core::ActionKind::kSwitchTraffic, {}, {}, a.job, a.to});
   open_.push_back({open.action, true});
