@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/explain.hpp"
+#include "mig/limits.hpp"
 
 namespace tangram::core {
 namespace {
@@ -69,11 +70,24 @@ std::optional<std::vector<Entry>> jobs_in(const Node& node, GpuId g, mig::SliceM
   return jobs;
 }
 
-std::optional<Room> room_at(const Node& node, const Slot& slot, mig::SliceMask range,
+// Whether the instance limits admit the profile once those jobs have left the GPU.
+bool admitted_without(const Node& node, GpuId g, mig::ProfileIndex profile,
+                      const std::vector<JobSlot>& gone) {
+  std::vector<mig::ProfileIndex> present;
+  for (const Entry& e : node.entries(g)) {
+    if (!e.occupies() || std::ranges::find(gone, e.job) != gone.end()) continue;
+    present.push_back(e.placement.profile);
+  }
+  return mig::within_limits(node.model(g), present, profile);
+}
+
+std::optional<Room> room_at(const Node& node, const Slot& slot, mig::ProfileIndex profile,
                             const std::vector<Entry>& jobs) {
   const mig::Model& model = node.model(slot.gpu);
+  const mig::SliceMask range = model.range({profile, slot.start});
   Overlay overlay(node);
   Room room{.moves = {}, .slot = slot};
+  std::vector<JobSlot> gone;
   for (const Entry& e : jobs) {
     if (!e.movable) return std::nullopt;
     const auto to = other_place(node, overlay, slot.gpu, range, e.placement.profile);
@@ -82,7 +96,9 @@ std::optional<Room> room_at(const Node& node, const Slot& slot, mig::SliceMask r
     room.moves.push_back({node.job(e.job).id, slot.gpu, *to, kind, e.job});
     overlay.set(to->gpu, model.with(overlay.of(to->gpu), {e.placement.profile, to->start}));
     overlay.set(slot.gpu, model.without(overlay.of(slot.gpu), e.placement));
+    if (kind == MoveKind::kInter) gone.push_back(e.job);
   }
+  if (!admitted_without(node, slot.gpu, profile, gone)) return std::nullopt;
   return room;
 }
 
@@ -101,11 +117,11 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
       const mig::Placement p{*profile, static_cast<std::uint8_t>(start)};
       const auto jobs = jobs_in(node, GpuId(i), model.range(p));
       if (!jobs || jobs->empty() || jobs->size() > kMostMovesPerRoom) continue;
-      if (jobs->size() == 1) {
+      if (jobs->size() == 1 && admitted_without(node, GpuId(i), *profile, {jobs->front().job})) {
         result.departures_that_make_room.push_back(node.job(jobs->front().job).id);
       }
       const Slot slot{GpuId(i), p.start, false};
-      if (auto room = room_at(node, slot, model.range(p), *jobs)) {
+      if (auto room = room_at(node, slot, *profile, *jobs)) {
         result.moves_that_make_room.push_back(*std::move(room));
       }
     }

@@ -31,7 +31,10 @@ void add_moves_from(const core::Node& node, GpuId from, GpuId to, MoveExplanatio
     if (!place) continue;
     const mig::Occupancy after = model.with(base, {e.placement.profile, place->slot.start});
     const auto kind = from == to ? core::MoveKind::kIntra : core::MoveKind::kInter;
-    if (from == to && !(model.frag_cost(after) < result.present)) continue;
+    if (from == to) {
+      const std::int64_t present = node.cost(source.model, source.projected);
+      if (place->cost >= present || !enough_gain(node, present, place->cost)) continue;
+    }
     result.candidates.push_back({{node.job(e.job).id, from, place->slot, kind, e.job},
                                  model.frag_cost(source.projected),
                                  model.frag_cost(from == to ? after : left),

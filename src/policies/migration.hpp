@@ -20,6 +20,9 @@ core::Answer both_next_move_plain(const core::Node&, core::GpuId);
 [[nodiscard]] inline bool busy_after_moves(const core::Node& node, core::GpuId g) {
   return node.index().ranks(node.gpu(g).model).busy(node.gpu(g).projected);
 }
+// Whether an intra-GPU move gains as much FragCost as the restraint asks for; the costs are those
+// of Node::cost.
+[[nodiscard]] bool enough_gain(const core::Node& node, std::int64_t before, std::int64_t after);
 // The condition of §IV-D step 1: after the move the target's load is strictly below the source's.
 [[nodiscard]] inline bool balances(int target_used, int source_used, int job_slices) {
   return target_used + job_slices < source_used - job_slices;

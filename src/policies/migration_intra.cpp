@@ -10,13 +10,6 @@
 namespace tangram::policies {
 namespace {
 
-// The gain must be positive, and at least the smallest one asked for.
-bool enough_gain(const core::Node& node, std::int64_t before, std::int64_t after) {
-  constexpr std::int64_t kMillion = 1'000'000;
-  const std::int64_t wanted = node.tuning().restraint.smallest_gain_ppm;
-  return (before - after) * kMillion >= wanted * node.cost_denominator();
-}
-
 // Whether any free start would be better for the instance than its own. Asked before the job's
 // record is looked at: on most GPUs no move gains anything, and a record is a cache line far away.
 bool could_gain(const core::Node& node, const core::Gpu& gpu, const core::Entry& e,
@@ -33,6 +26,12 @@ bool could_gain(const core::Node& node, const core::Gpu& gpu, const core::Entry&
 }
 
 }  // namespace
+
+bool enough_gain(const core::Node& node, std::int64_t before, std::int64_t after) {
+  constexpr std::int64_t kMillion = 1'000'000;
+  const std::int64_t wanted = node.tuning().restraint.smallest_gain_ppm;
+  return (before - after) * kMillion >= wanted * node.cost_denominator();
+}
 
 core::Answer intra_next_move(const core::Node& node, core::GpuId g) {
   const core::Gpu& gpu = node.gpu(g);

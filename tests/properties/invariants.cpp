@@ -2,6 +2,7 @@
 #include "invariants.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/candidates.hpp"
 #include "core/restraint.hpp"
@@ -181,6 +182,26 @@ void check_fcfs(const core::Scheduler& scheduler, const core::Actions& actions) 
     const JobSlot s = node.find_job(report->job);
     if (s == core::kNoJob) continue;
     require(node.job(s).order < node.job(node.queue_head()).order, "a job overtook an earlier one");
+  }
+}
+
+void check_destroyed(const Node& node, const core::Actions& actions) {
+  for (const core::Action& action : actions) {
+    const auto* destroy = std::get_if<core::DestroyInstance>(&action);
+    if (destroy == nullptr) continue;
+    const Entry* gone = node.find(destroy->gpu, destroy->instance);
+    require(gone != nullptr, "an unknown instance is destroyed");
+    if (gone->state == EntryState::kQuarantined) continue;  // tried again
+    const mig::Model& model = node.model(destroy->gpu);
+    const auto needs = [&](const Entry& e) {
+      if (e.state != EntryState::kReserved) return false;
+      const std::array alone{gone->placement.profile};
+      return (model.range(e.placement) & model.range(gone->placement)) != 0 ||
+             e.placement.profile == gone->placement.profile ||
+             !mig::within_limits(model, alone, e.placement.profile);
+    };
+    require(std::ranges::any_of(node.entries(destroy->gpu), needs),
+            "an idle instance is destroyed for nothing");
   }
 }
 

@@ -13,6 +13,8 @@ void check_jobs(const core::Node& node);             // each job in one place or
 void check_queue(const core::Scheduler& scheduler);  // its order, and that its head was tried
 // Jobs placed in this step: first come, first served.
 void check_fcfs(const core::Scheduler& scheduler, const core::Actions& actions);
+// An idle instance is destroyed only for one that needs its slices, or that it alone keeps out.
+void check_destroyed(const core::Node& node, const core::Actions& actions);
 // Nothing exists that the scheduler does not know of, and what it counts on exists.
 void check_truth(const core::Node& node, const Truth& truth);
 // The indexed policies answer as the plain ones.

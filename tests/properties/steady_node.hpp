@@ -30,9 +30,10 @@ class SteadyNode {
 
   // Submits jobs until this share of the compute slices is taken.
   void fill(unsigned percent) {
-    while (used_ * 100 < total_ * percent) arrive();
+    target_ = total_ * percent / 100;
+    while (used_ < target_) arrive();
   }
-  // The job that would leave next; it does not moves.
+  // The job that would leave next; it is not moving.
   [[nodiscard]] std::size_t pick_leaving() { return random_.below(jobs_.size()); }
   [[nodiscard]] core::Event departure(std::size_t which) { return body_.exited(jobs_[which].id); }
   void left(std::size_t which) {
@@ -57,11 +58,10 @@ class SteadyNode {
     used_ += kSlices[kind];
     jobs_.push_back({submitted_.spec.id, kSlices[kind]});
   }
-  // One job leaves, and others come until the load is what it was.
+  // One job leaves, and others come until the load is what it should be.
   void cycle() {
-    const std::uint64_t before = used_;
     depart();
-    for (int tries = 0; used_ < before && tries < 8; ++tries) arrive();
+    for (int tries = 0; used_ < target_ && tries < 8; ++tries) arrive();
   }
   [[nodiscard]] core::Scheduler& scheduler() { return scheduler_; }
   [[nodiscard]] InstantBody& body() { return body_; }
@@ -92,6 +92,7 @@ class SteadyNode {
   std::uint64_t next_job_ = 1;
   std::uint64_t used_ = 0;
   std::uint64_t total_ = 0;
+  std::uint64_t target_ = 0;  // compute slices that should be in use
 };
 
 }  // namespace tangram::properties

@@ -166,6 +166,7 @@ void World::check(const core::Actions& actions) {
   check_jobs(node);
   check_queue(*scheduler_);
   check_fcfs(*scheduler_, actions);
+  check_destroyed(node, actions);
   check_truth(node, truth_);
   if (options_.full_checks || step_count_ % 8 == 0) {
     check_index(node, core::GpuId(static_cast<std::uint32_t>(step_count_ % node.gpu_count())));

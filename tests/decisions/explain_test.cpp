@@ -1,0 +1,141 @@
+// Explanations against the decisions they explain, over random states: the first candidate is what
+// the policy chooses, the first move is what next_move gives, every way to make room really makes
+// room when its moves are made, and every job said to be in the way is.
+#include "core/explain.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/candidates.hpp"
+#include "core/snapshot.hpp"
+#include "mig/catalog.hpp"
+#include "policies/explain_move.hpp"
+#include "policies/migration.hpp"
+#include "policies/registry.hpp"
+#include "tests/decisions/random_node.hpp"
+
+namespace tangram::decisions {
+namespace {
+
+core::Node random_node(std::uint64_t seed) {
+  Random random(seed);
+  core::Snapshot snapshot = random_snapshot(random, 1 + random.below(12));
+  snapshot.tuning.restraint.protect_head = false;
+  return *core::build(snapshot);
+}
+
+core::ProfileName name_at(std::size_t i) {
+  return core::ProfileName(static_cast<std::uint16_t>(i));
+}
+
+TEST(Explain, TheFirstCandidateIsTheChoiceOfEveryPolicy) {
+  int waits = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const core::Node node = random_node(seed);
+    for (const core::PlacementPolicy& policy : policies::placement_policies()) {
+      for (std::size_t i = 0; i < node.name_count(); ++i) {
+        const core::Request request{.profile = name_at(i)};
+        const auto explained = core::explain_arrival(node, policy, request);
+        ASSERT_EQ(explained.winner(), core::choose(node, policy, request))
+            << policy.name << ", seed " << seed;
+        // Every GPU has a candidate or a reason.
+        std::set<std::uint32_t> gpus;
+        for (const auto& c : explained.candidates) gpus.insert(c.slot.gpu.value());
+        ASSERT_EQ(gpus.size() + explained.without.size(), node.gpu_count());
+        waits += explained.candidates.empty() ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(waits, 0);
+}
+
+TEST(Explain, TheFirstMoveIsTheNextMove) {
+  int moves = 0;
+  for (std::uint64_t seed = 1; seed <= 3'000; ++seed) {
+    const core::Node node = random_node(seed);
+    for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+      const auto explained = policies::explain_move(node, core::GpuId(g));
+      const auto move = policies::both_next_move(node, core::GpuId(g)).move;
+      ASSERT_EQ(move.has_value(), !explained.candidates.empty()) << "seed " << seed;
+      if (!move) continue;
+      ASSERT_EQ(*move, explained.candidates.front().move) << "seed " << seed << ", GPU " << g;
+      ++moves;
+    }
+  }
+  EXPECT_GT(moves, 500);
+}
+
+bool is_candidate(const core::Node& node, const core::PlacementPolicy& policy,
+                  const core::Request& request, const core::Slot& slot) {
+  const auto explained = core::explain_arrival(node, policy, request);
+  return std::ranges::any_of(explained.candidates, [&](const core::ExplainedCandidate& c) {
+    return c.slot.gpu == slot.gpu && c.slot.start == slot.start;
+  });
+}
+
+TEST(Explain, WhatIsSaidToMakeRoomMakesRoom) {
+  const core::PlacementPolicy& policy = **policies::find_placement("paper");
+  int rooms = 0;
+  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
+    const core::Node node = random_node(seed);
+    for (std::size_t i = 0; i < node.name_count(); ++i) {
+      const core::Request request{.profile = name_at(i)};
+      if (core::choose(node, policy, request)) continue;
+      for (const core::Room& room :
+           core::explain_waiting(node, policy, request).moves_that_make_room) {
+        core::Node after = node;
+        for (const core::Move& move : room.moves) core::apply_at_once(after, move);
+        ASSERT_TRUE(is_candidate(after, policy, request, room.slot))
+            << node.name(request.profile) << ", seed " << seed;
+        ++rooms;
+      }
+    }
+  }
+  EXPECT_GT(rooms, 500);
+}
+
+TEST(Explain, SaysWhatBlocksAndWhatWouldUnblock) {
+  const auto model = std::make_shared<mig::Model>(**mig::find_model("A100-40GB"));
+  core::Snapshot snapshot;
+  snapshot.gpus.push_back({.model = model,
+                           .jobs = {{core::JobId(1), "1g.5gb", 1}, {core::JobId(2), "2g.10gb", 4}},
+                           .idle = {}});
+  snapshot.gpus.push_back({.model = model, .jobs = {{core::JobId(3), "7g.40gb", 0}}, .idle = {}});
+  const core::Node node = *core::build(snapshot);
+  const core::PlacementPolicy& policy = **policies::find_placement("paper");
+  const core::Request request{.profile = *node.find_name("4g.20gb")};
+  const auto explained = core::explain_waiting(node, policy, request);
+  ASSERT_EQ(explained.without.size(), 2U);
+  EXPECT_EQ(explained.without[0].why, core::NoCandidate::kFragmented);
+  EXPECT_EQ(explained.without[1].why, core::NoCandidate::kSlicesShort);
+  ASSERT_EQ(explained.moves_that_make_room.size(), 1U);
+  EXPECT_EQ(explained.moves_that_make_room[0].moves[0].job, core::JobId(1));
+  EXPECT_EQ(explained.moves_that_make_room[0].moves[0].to.start, 6);
+  EXPECT_THAT(explained.departures_that_make_room,
+              testing::ElementsAre(core::JobId(1), core::JobId(3)));
+}
+
+TEST(Explain, SaysWhatHoldsADrainingGpu) {
+  const auto model = std::make_shared<mig::Model>(**mig::find_model("A30-24GB"));
+  core::Snapshot snapshot;
+  snapshot.gpus.push_back({.model = model,
+                           .jobs = {{core::JobId(1), "1g.6gb", 0, false},
+                                    {core::JobId(2), "1g.6gb", 1},
+                                    {core::JobId(3), "2g.12gb", 2}},
+                           .idle = {},
+                           .cordoned = true});
+  snapshot.gpus.push_back({.model = model,
+                           .jobs = {{core::JobId(4), "1g.6gb", 0}, {core::JobId(5), "1g.6gb", 2}},
+                           .idle = {}});
+  const core::Node node = *core::build(snapshot);
+  const core::PlacementPolicy& policy = **policies::find_placement("paper");
+  const auto held = core::drain_hold_ups(node, policy, core::GpuId(0));
+  ASSERT_EQ(held.size(), 3U);
+  EXPECT_EQ(held[0].why, "pinned: awaited");
+  EXPECT_EQ(held[1].why, "its move is next");
+  EXPECT_EQ(held[2].why, "no place elsewhere");
+  EXPECT_EQ(held[2].job, core::JobId(3));
+}
+
+}  // namespace
+}  // namespace tangram::decisions
