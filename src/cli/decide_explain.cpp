@@ -26,18 +26,26 @@ std::string place_text(const core::Slot& slot) {
   return cat("GPU ", slot.gpu.value(), " start ", slot.start);
 }
 
+constexpr std::uint32_t kMostLines = 16;
+
 void print_gpus(const core::Node& node, Output& out) {
-  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+  for (std::uint32_t g = 0; g < std::min(kMostLines, node.gpu_count()); ++g) {
     out.line("  " + core::gpu_line(node, core::GpuId(g)));
+  }
+  if (node.gpu_count() > kMostLines) {
+    out.line(cat("  … and ", node.gpu_count() - kMostLines, " more GPUs"));
   }
   out.line();
 }
 
-json::object candidate_json(const core::ExplainedCandidate& c) {
+json::object candidate_json(const core::ExplainedCandidate& c, std::size_t parts) {
   json::object object = slot_json(c.slot).as_object();
   object["class"] = json::string(class_name(c.busy));
   add_cost(object, c.after);
   object["cost_before"] = c.before.fraction();
+  json::array key;
+  for (std::size_t i = 0; i < parts; ++i) key.push_back(c.key[i]);
+  object["key"] = std::move(key);
   return object;
 }
 
@@ -68,7 +76,7 @@ json::object waiting_json(const core::Node& node, const core::WaitingExplanation
 }
 
 void print_candidates(const core::ArrivalExplanation& explained, Output& out) {
-  constexpr std::size_t kMostShown = 12;
+  constexpr std::size_t kMostShown = kMostLines;
   Table table({{"  GPU", Align::kRight},
                {"START", Align::kRight},
                {"CLASS"},
@@ -92,9 +100,24 @@ void print_candidates(const core::ArrivalExplanation& explained, Output& out) {
 }
 
 void print_without(const std::vector<core::GpuWithout>& without, Output& out) {
-  for (const core::GpuWithout& w : without) {
-    out.line(cat("  GPU ", w.gpu.value(), ": ", core::name_of(w.why)));
+  for (std::size_t i = 0; i < std::min<std::size_t>(kMostLines, without.size()); ++i) {
+    out.line(cat("  GPU ", without[i].gpu.value(), ": ", core::name_of(without[i].why)));
   }
+  if (without.size() > kMostLines) {
+    out.line(cat("  … and ", without.size() - kMostLines, " more GPUs without a place"));
+  }
+}
+
+// The part of the key that decided, as people know it.
+std::string deciding_value(const core::PlacementPolicy& policy,
+                           const core::ArrivalExplanation& explained, std::size_t candidate) {
+  const std::size_t part = *explained.decided_by;
+  const core::ExplainedCandidate& c = explained.candidates[candidate];
+  const std::string_view name = policy.criteria[part];
+  if (name == "FragCost after") return c.after.fraction();
+  if (name.starts_with("class")) return std::string(class_name(c.busy));
+  if (name == "reuse") return c.slot.reuse ? "yes" : "no";
+  return std::to_string(c.key[part] < 0 ? -c.key[part] : c.key[part]);
 }
 
 void print_winner(const core::ArrivalExplanation& explained, const core::PlacementPolicy& policy,
@@ -104,8 +127,10 @@ void print_winner(const core::ArrivalExplanation& explained, const core::Placeme
   out.line(cat("  The ", profile, " goes to ", out.paint(place_text(winner), Style::kGood),
                winner.reuse ? ", reusing the idle instance there." : "."));
   if (explained.decided_by) {
-    out.line(cat("  Decided by: ", policy.criteria[*explained.decided_by],
-                 " (next best: ", place_text(explained.candidates[1].slot), ")."));
+    out.line(cat("  Decided by: ", policy.criteria[*explained.decided_by], " (",
+                 deciding_value(policy, explained, 0), " against ",
+                 deciding_value(policy, explained, 1), " of ",
+                 place_text(explained.candidates[1].slot), ")."));
   } else {
     out.line("  It is the only place there is.");
   }
@@ -159,6 +184,27 @@ json::object move_candidate_json(const policies::ExplainedMove& m) {
   return object;
 }
 
+// One step of the planning: the move that is made, or why there is none.
+std::string step_text(const core::Node& node, core::GpuId gpu,
+                      const policies::MoveExplanation& explained,
+                      const std::optional<core::Move>& move) {
+  const std::string who = cat("GPU ", gpu.value(), " is ", class_name(explained.busy), ": ");
+  for (const policies::ExplainedMove& m : explained.candidates) {
+    if (move && m.move == *move) {
+      return cat(who, kind_text(m), ", the best of ", explained.candidates.size(), ".");
+    }
+  }
+  if (!node.gpu(gpu).takes_jobs()) return cat(who, "out of service, nothing moves there.");
+  if (!explained.candidates.empty()) {
+    return cat(who, "this migration policy leaves the ", explained.candidates.size(),
+               " possible move", explained.candidates.size() == 1 ? "" : "s", " alone.");
+  }
+  return cat(who, explained.busy
+                      ? "no movable job on it could lower its FragCost by moving."
+                      : "no movable job of a Busy GPU fits here and would leave that GPU the more "
+                        "loaded one.");
+}
+
 }  // namespace
 
 json::value slot_json(const core::Slot& slot) {
@@ -197,7 +243,8 @@ Result<void> explain_arrival(const core::Node& node, const Question& question,
     json::object result{{"decision", waits ? json::value(nullptr) : slot_json(*explained.winner())},
                         {"policy", json::string(policy.name)}};
     json::array candidates;
-    for (const auto& c : explained.candidates) candidates.push_back(candidate_json(c));
+    for (const auto& c : explained.candidates)
+      candidates.push_back(candidate_json(c, policy.criteria.size()));
     result["candidates"] = std::move(candidates);
     result["decided_by"] = explained.decided_by
                                ? json::value(json::string(policy.criteria[*explained.decided_by]))
@@ -246,16 +293,8 @@ Result<void> explain_departure(core::Node& node, const Question& question,
       steps.push_back(json::object{{"class", json::string(class_name(explained.busy))},
                                    {"move", move ? move_json(*move) : json::value(nullptr)},
                                    {"candidates", std::move(candidates)}});
-    } else if (move) {
-      out.line(cat("  ", step, ". GPU ", gpu.value(), " is ", class_name(explained.busy), ": ",
-                   explained.candidates.empty() ? cat("job ", move->job.value())
-                                                : kind_text(explained.candidates.front()),
-                   ", the best of ", explained.candidates.size(), "."));
     } else {
-      out.line(cat("  ", step, ". GPU ", gpu.value(), " is ", class_name(explained.busy),
-                   explained.busy
-                       ? ": no move on it would lower its FragCost."
-                       : ": no job of a Busy GPU would leave it more loaded than this one."));
+      out.line(cat("  ", step, ". ", step_text(node, gpu, explained, move)));
     }
     if (!move) break;
     core::apply_at_once(node, *move);

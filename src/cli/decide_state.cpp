@@ -164,10 +164,14 @@ Result<void> read_what(const Reader& in, Question& question) {
 }  // namespace
 
 Result<Question> read_question(const json::object& row, ModelCache& models) {
-  static const std::vector<std::string> kKeys{"kind",    "threshold", "gpus",
-                                              "profile", "gpu",       "expect"};
+  static const std::vector<std::string> kArrival{"kind", "threshold", "gpus", "profile", "expect"};
+  static const std::vector<std::string> kDeparture{"kind", "threshold", "gpus", "gpu", "expect"};
   const Reader in(row, "");
-  if (auto ok = in.only(kKeys); !ok) return std::unexpected(ok.error());
+  const auto kind = in.text("kind");
+  const bool departure = kind && *kind == "departure";
+  if (auto ok = in.only(departure ? kDeparture : kArrival); !ok) {
+    return std::unexpected(ok.error());
+  }
   Question question;
   const auto threshold = read_threshold(in);
   if (!threshold) return std::unexpected(threshold.error());

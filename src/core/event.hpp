@@ -1,7 +1,7 @@
 // Event: what happens to the scheduler. Everything it learns arrives here: requests of users and
 // operators, results of its own actions, what was seen of the hardware, the passing of time.
 //
-// What a body (daemon or simulator) promises: every action gets exactly one answer, within a
+// What a body (daemon or simulator) promises: every action gets an answer, within a
 // deadline that the body keeps; JobExited is sent when the last process of the run is gone; when a
 // GPU is lost, the body ends the runs on it without being told. Answers about things that no
 // longer exist may still come, and are ignored. One rule: an event is data, cheap to copy and to
@@ -78,7 +78,7 @@ struct ActionFailed {
 // What was seen of the hardware.
 struct GpuAdded {
   std::shared_ptr<const mig::Model> model;
-  std::vector<mig::Placement> layout;  // static partitioning: made at once
+  std::vector<mig::Placement> layout;  // static partitioning: made at once; a legal mig::Layout
 };
 struct GpuHealth {
   GpuId gpu;

@@ -14,12 +14,12 @@ NoCandidate why_none(const Node& node, const Request& request, bool only_idle, G
   if (!gpu.takes_jobs()) return NoCandidate::kOutOfService;
   const auto profile = node.profile_on(gpu.model, request.profile);
   if (!profile) return NoCandidate::kNoProfile;
+  if (only_idle || node.partitioning() == Partitioning::kStatic) return NoCandidate::kNoIdle;
   const mig::Model& model = node.model(gpu.model);
   if (model.ideal(gpu.occupied, *profile) == 0) return NoCandidate::kSlicesShort;
   if (model.feasible(gpu.occupied, *profile) == 0) return NoCandidate::kFragmented;
   if ((gpu.allowed >> profile->value() & 1U) == 0) return NoCandidate::kLimit;
-  const bool must_reuse = only_idle || node.partitioning() == Partitioning::kStatic;
-  return must_reuse ? NoCandidate::kNoIdle : NoCandidate::kBackOff;
+  return NoCandidate::kBackOff;
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ class Overlay {
 // Where the job can go so that it leaves `keep_free` of GPU `g` alone: on g if possible, else the
 // lowest GPU of the same model; there the lowest FragCost.
 std::optional<Slot> other_place(const Node& node, const Overlay& overlay, GpuId g,
-                                mig::SliceMask keep_free, mig::ProfileIndex profile) {
+                                mig::SliceMask keep_free, mig::ProfileIndex profile,
+                                bool only_idle) {
   const ModelId m = node.gpu(g).model;
   const mig::Model& model = node.model(m);
   const auto best_on = [&](GpuId to) -> std::optional<Slot> {
@@ -43,7 +44,7 @@ std::optional<Slot> other_place(const Node& node, const Overlay& overlay, GpuId 
       if (!model.fits(overlay.of(to), p)) continue;
       if (to == g && (model.range(p) & keep_free) != 0) continue;
       const bool reuse = node.idle_at(to, p) != nullptr;
-      if (node.partitioning() == Partitioning::kStatic && !reuse) continue;
+      if (only_idle && !reuse) continue;
       const std::int32_t units = model.frag_units(model.with(overlay.of(to), p));
       if (best && units > lowest) continue;
       best = Slot{to, p.start, reuse};
@@ -82,7 +83,7 @@ bool admitted_without(const Node& node, GpuId g, mig::ProfileIndex profile,
 }
 
 std::optional<Room> room_at(const Node& node, const Slot& slot, mig::ProfileIndex profile,
-                            const std::vector<Entry>& jobs) {
+                            const std::vector<Entry>& jobs, bool only_idle) {
   const mig::Model& model = node.model(slot.gpu);
   const mig::SliceMask range = model.range({profile, slot.start});
   Overlay overlay(node);
@@ -90,7 +91,7 @@ std::optional<Room> room_at(const Node& node, const Slot& slot, mig::ProfileInde
   std::vector<JobSlot> gone;
   for (const Entry& e : jobs) {
     if (!e.movable) return std::nullopt;
-    const auto to = other_place(node, overlay, slot.gpu, range, e.placement.profile);
+    const auto to = other_place(node, overlay, slot.gpu, range, e.placement.profile, only_idle);
     if (!to) return std::nullopt;
     const MoveKind kind = to->gpu == slot.gpu ? MoveKind::kIntra : MoveKind::kInter;
     room.moves.push_back({node.job(e.job).id, slot.gpu, *to, kind, e.job});
@@ -108,6 +109,7 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
                                    const Request& request) {
   WaitingExplanation result;
   result.without = explain_arrival(node, policy, request).without;
+  const bool only_idle = policy.only_idle || node.partitioning() == Partitioning::kStatic;
   for (std::uint32_t i = 0; i < node.gpu_count(); ++i) {
     const Gpu& gpu = node.gpu(GpuId(i));
     const auto profile = node.profile_on(gpu.model, request.profile);
@@ -117,11 +119,13 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
       const mig::Placement p{*profile, static_cast<std::uint8_t>(start)};
       const auto jobs = jobs_in(node, GpuId(i), model.range(p));
       if (!jobs || jobs->empty() || jobs->size() > kMostMovesPerRoom) continue;
+      // What a job leaves behind must be the very instance if none may be made.
+      if (only_idle && jobs->front().placement != p) continue;
       if (jobs->size() == 1 && admitted_without(node, GpuId(i), *profile, {jobs->front().job})) {
         result.departures_that_make_room.push_back(node.job(jobs->front().job).id);
       }
-      const Slot slot{GpuId(i), p.start, false};
-      if (auto room = room_at(node, slot, *profile, *jobs)) {
+      const Slot slot{GpuId(i), p.start, only_idle};
+      if (auto room = room_at(node, slot, *profile, *jobs, only_idle)) {
         result.moves_that_make_room.push_back(*std::move(room));
       }
     }

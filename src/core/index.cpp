@@ -137,10 +137,6 @@ std::uint32_t Index::first_reusable(const Shelf& shelf, mig::Occupancy state,
   return GpuSet::kNone;
 }
 
-bool Index::has_leaving(ModelId m, std::size_t leaving) const {
-  return !models_[m.value()].leaving[leaving].empty();
-}
-
 // The blocks tell that a GPU is near; the hints tell which ones may be meant. A hint knows the
 // start but not the profile, so the caller still checks the entry.
 std::uint32_t Index::next_leaving(ModelId m, std::size_t leaving, std::uint32_t from) const {

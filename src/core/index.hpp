@@ -42,7 +42,7 @@ class Index {
  public:
   void add_model(const mig::Model& model, Threshold threshold);
   void set_capacity(std::uint32_t gpus) { capacity_ = gpus; }
-  // All GPUs must have been erased before, and are inserted again after.
+  // Empties the index: all GPUs must be inserted again.
   void set_threshold(std::span<const mig::Model* const> models, Threshold threshold);
 
   void insert(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries);
@@ -57,7 +57,6 @@ class Index {
                                              mig::ProfileIndex profile) const;
   // GPUs (of a model) from which a movable job can leave in this way, in blocks of 64; the caller
   // looks at each. next() walks them in ascending order.
-  [[nodiscard]] bool has_leaving(ModelId m, std::size_t leaving) const;
   [[nodiscard]] const BitRow& leavings(ModelId m) const { return models_[m.value()].nonempty; }
   [[nodiscard]] std::uint32_t next_leaving(ModelId m, std::size_t leaving,
                                            std::uint32_t from) const;

@@ -14,7 +14,7 @@ namespace tangram::core {
 
 enum class JobKind : std::uint8_t {
   kBatch,    // runs to its end
-  kService,  // serves until it is cancelled; can be replicated, hence moved
+  kService,  // serves until it is cancelled
   kLease,    // an instance for a process that someone else starts
 };
 
@@ -24,7 +24,7 @@ struct JobSpec {
   JobId id;
   std::string profile;
   JobKind kind = JobKind::kService;
-  bool movable = true;  // false: pinned; leases are never moved
+  bool movable = true;  // false: pinned, or there is no way to replicate it; leases never move
   Restart restart = Restart::kNever;
   std::uint16_t max_restarts = 3;  // after failures in a row
 };
@@ -61,7 +61,7 @@ struct Replica {
   bool stopping = false;  // told to stop
 };
 
-enum class MoveKind : std::uint8_t { kIntra, kInter, kDrain, kRequested };
+enum class MoveKind : std::uint8_t { kIntra, kInter, kDrain };
 
 enum class MovePhase : std::uint8_t {
   kNone,
@@ -83,7 +83,6 @@ struct Job {
   bool cancelled = false;
   bool ending = false;     // over once the last replica is gone
   bool failed = false;     // what "over" will say
-  bool lost = false;       // why: its GPU was lost
   std::uint8_t holds = 0;  // HoldCause bits
   Restart restart = Restart::kNever;
   std::uint16_t restarts = 0;

@@ -30,7 +30,7 @@ ModelId Node::add_model(std::shared_ptr<const mig::Model> model) {
       return ModelId(static_cast<std::uint8_t>(i));
     }
   }
-  CHECK(gpus_.empty() || models_.size() < 0xFF);
+  CHECK(models_.size() < 0xFF);
   ModelInfo info;
   info.model = std::move(model);
   info.profile_of.assign(names_.size(), kNoProfile);
@@ -199,8 +199,8 @@ GpuSummary Node::summary(GpuId g) const {
           .gives_jobs = gpu.health == Health::kOk};
 }
 
-std::uint32_t Node::allowed_profiles(const ModelInfo& info, std::span<const Entry> entries) const {
-  std::array<mig::ProfileIndex, 2 * mig::kMaxMemorySlices> present{};
+std::uint32_t Node::allowed_profiles(const ModelInfo& info, std::span<const Entry> entries) {
+  std::array<mig::ProfileIndex, std::size_t{2} * mig::kMaxMemorySlices> present{};
   std::size_t count = 0;
   std::uint32_t present_mask = 0;
   for (const Entry& e : entries) {

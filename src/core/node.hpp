@@ -91,7 +91,7 @@ class Node {
   [[nodiscard]] Job& job(JobSlot s) { return jobs_[s.value()]; }
   [[nodiscard]] JobSlot find_job(JobId id) const { return job_ids_.find(id); }
   [[nodiscard]] std::size_t job_count() const { return job_ids_.size(); }
-  [[nodiscard]] std::vector<JobSlot> jobs_by_id() const;  // for people and tests: O(n log n)
+  [[nodiscard]] std::vector<JobSlot> jobs_by_id() const;  // O(n log n): not for every step
   // Jobs that could be moved but for their cooldown, in no particular order.
   [[nodiscard]] std::span<const JobSlot> cooling() const { return cooling_; }
   void add_cooling(JobSlot s) { cooling_.push_back(s); }
@@ -123,6 +123,8 @@ class Node {
     ~Edit();
     Edit(const Edit&) = delete;
     Edit& operator=(const Edit&) = delete;
+    Edit(Edit&&) = delete;
+    Edit& operator=(Edit&&) = delete;
 
     [[nodiscard]] GpuId id() const { return id_; }
     [[nodiscard]] Gpu& gpu() { return node_.gpus_[id_.value()]; }
@@ -155,8 +157,8 @@ class Node {
   };
   ProfileName intern(const std::string& profile);
   void summarize(GpuId g);  // occupied, projected, allowed from the entries
-  [[nodiscard]] std::uint32_t allowed_profiles(const ModelInfo& info,
-                                               std::span<const Entry> entries) const;
+  [[nodiscard]] static std::uint32_t allowed_profiles(const ModelInfo& info,
+                                                      std::span<const Entry> entries);
   [[nodiscard]] bool in_layout(GpuId g, mig::ProfileIndex p) const;
 
   Partitioning partitioning_;

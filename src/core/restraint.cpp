@@ -45,12 +45,12 @@ std::optional<Target> best_target(const Node& node, const Job& job, GpuId to, mi
   const auto visit = [&](const Slot& slot) {
     const auto profile = *node.profile_on(gpu.model, job.profile);
     const mig::Occupancy after = model.with(base, {profile, slot.start});
-    if (const BackOff* b = backed_off(job, to, slot.start, node.now())) {
-      restrained.until(b->until);
-      return;
-    }
     if (takes_place_of_head(node, gpu.model, gpu.projected, after)) {
       restrained.until(Instant::max());
+      return;
+    }
+    if (const BackOff* b = backed_off(job, to, slot.start, node.now())) {
+      restrained.until(b->until);
       return;
     }
     const Target target{slot, node.cost(gpu.model, after)};

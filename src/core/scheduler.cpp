@@ -45,6 +45,12 @@ void Scheduler::run_timers() {
       case TimerKind::kQuarantine:
         retry_destroy(*timer);
         break;
+      case TimerKind::kStop:
+        stop_again(timer->job, timer->run);
+        break;
+      case TimerKind::kLayout:
+        repair_layout(timer->gpu);
+        break;
       case TimerKind::kWindow:
         break;  // plan() looks at the window itself
     }

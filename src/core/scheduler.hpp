@@ -61,6 +61,7 @@ class Scheduler {
   void on(const JobExited& e);
   void start(JobSlot s, Replica& replica);
   void stop(JobSlot s, Replica& replica);
+  void stop_again(JobId id, RunId run);
   void main_gone(JobSlot s, bool success);
   void end_or_restart(JobSlot s, bool success);
   void finish(JobSlot s, JobNews news);
@@ -83,19 +84,29 @@ class Scheduler {
   void on(const InstanceCreated& e);
   void on(const InstanceDestroyed& e);
   void on(const ActionFailed& e);
+  InstanceId reserve(JobSlot s, GpuId gpu, std::uint8_t start);
+  void clear_way(Node::Edit& edit, const Entry& promised);
+  void make_way(Node::Edit& edit);
+  void abandon(const Replica& replica);  // its instance was not there yet
+  void create_failed(const ActionFailed& e);
+  void instance_ready(JobSlot s, InstanceId instance);
+
+  // scheduler_obstacles.cpp
+  struct Quarantine {
+    GpuId gpu;
+    InstanceId instance;
+    int failures = 0;
+    bool asked = false;  // its destruction is being tried
+  };
   void on(const ForeignSeen& e);
   void on(const ForeignGone& e);
   void on(const InstanceQuarantined& e);
   void on(const QuarantineEnded& e);
-  InstanceId reserve(JobSlot s, GpuId gpu, std::uint8_t start);
-  void clear_way(Node::Edit& edit, mig::Placement placement);
-  void create_ready(Node::Edit& edit);
-  void abandon(const Replica& replica);  // its instance was not there yet
-  void evict(GpuId gpu, mig::Placement by);
+  void evict(GpuId gpu, std::optional<mig::Placement> by);
   void quarantine(GpuId gpu, InstanceId instance);
   void retry_destroy(const Timer& timer);
-  void create_failed(const ActionFailed& e);
-  void instance_ready(JobSlot s, InstanceId instance);
+  Quarantine* find_quarantine(GpuId gpu, InstanceId instance);
+  void forget_quarantine(GpuId gpu, InstanceId instance);
 
   // scheduler_moves.cpp
   void on(const TrafficSwitched& e);
@@ -123,7 +134,7 @@ class Scheduler {
   void on(const GpuDrained& e);
   void on(const TuningChanged& e);
   void on(const WakeUp& e);
-  void make_layout(GpuId gpu);
+  void repair_layout(GpuId gpu);
   void lose(GpuId gpu);
   void lose_replica_of(JobSlot s, GpuId gpu);
 
@@ -149,12 +160,6 @@ class Scheduler {
   GpuSet ask_;                          // GPUs that await planning
   GpuSet asleep_;  // those of them that restraint keeps; asked again by timer or change
   GpuSet draining_;
-  struct Quarantine {
-    GpuId gpu;
-    InstanceId instance;
-    int failures = 0;
-    bool asked = false;  // its destruction is being tried again
-  };
   std::vector<Quarantine> quarantines_;
 };
 

@@ -11,30 +11,41 @@ void Scheduler::on(const GpuAdded& e) {
   const GpuId gpu = node_.add_gpu(node_.add_model(e.model));
   if (node_.partitioning() == Partitioning::kStatic) {
     node_.set_layout(gpu, e.layout);
-    make_layout(gpu);
+    repair_layout(gpu);
   }
   try_queue_ = true;
   review_servable();
 }
 
-// Static partitioning: the instances of an empty GPU, when it is added or back after a loss.
-void Scheduler::make_layout(GpuId gpu) {
-  Node::Edit edit(node_, gpu);
-  for (const mig::Placement& placement : node_.layout(gpu)) {
-    const InstanceId id(next_instance_++);
-    edit.push({.placement = placement, .state = EntryState::kCreating, .id = id});
-    out_->emplace_back(CreateInstance{gpu, id, placement});
+// Static partitioning: makes what the layout of the GPU lacks and nothing stands in the way of.
+void Scheduler::repair_layout(GpuId gpu) {
+  if (node_.gpu(gpu).health != Health::kOk || node_.layout(gpu).empty()) return;
+  const mig::Model& model = node_.model(gpu);
+  {
+    Node::Edit edit(node_, gpu);
+    for (const mig::Placement& placement : node_.layout(gpu)) {
+      const bool taken = std::ranges::any_of(
+          edit.entries(), [&](const Entry& e) { return model.overlap(e.placement, placement); });
+      if (taken) continue;
+      const InstanceId id(next_instance_++);
+      edit.push({.placement = placement, .state = EntryState::kCreating, .id = id});
+      out_->emplace_back(CreateInstance{gpu, id, placement});
+    }
   }
+  review_servable();
 }
 
 void Scheduler::on(const GpuHealth& e) {
   if (!known(e.gpu) || node_.gpu(e.gpu).health == e.health) return;
   Node::Edit(node_, e.gpu).gpu().health = e.health;
   if (e.health == Health::kLost) lose(e.gpu);
+  if (e.health == Health::kUnresponsive) evict(e.gpu, std::nullopt);  // others can serve them
   if (e.health == Health::kOk) {
-    if (node_.entries(e.gpu).empty()) make_layout(e.gpu);
-    Node::Edit edit(node_, e.gpu);
-    create_ready(edit);
+    {
+      Node::Edit edit(node_, e.gpu);
+      make_way(edit);
+    }
+    repair_layout(e.gpu);
     try_queue_ = true;
   }
   review_servable();
@@ -69,8 +80,10 @@ void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
     return;
   }
   const bool alone = !job.moving() || job.move == MovePhase::kRollingBack;
-  const bool nothing_else = main_lost || job.main.run == kNoRun;
-  if ((main_lost && alone) || (replica_lost && nothing_else)) report(job, JobNews::kLost);
+  // The replica is all there is, or is the job already because the original was told to stop.
+  const bool all_in_replica =
+      main_lost || job.main.run == kNoRun || job.move == MovePhase::kStopping;
+  if ((main_lost && alone) || (replica_lost && all_in_replica)) report(job, JobNews::kLost);
   if (main_lost) {
     job.main = {.gpu = gpu};
     if (!replica_lost) {
@@ -124,6 +137,9 @@ void Scheduler::on(const TuningChanged& e) {
       waiting.push_back(node_.queue_head());
       dequeue(node_.queue_head());
     }
+    std::ranges::sort(waiting, [&](JobSlot a, JobSlot b) {
+      return policies_.queue->before(waiting_view(node_.job(a)), waiting_view(node_.job(b)));
+    });
     for (const JobSlot s : waiting) enqueue(s);
   }
   try_queue_ = true;

@@ -34,8 +34,13 @@ void Scheduler::on(const JobReleased& e) {
 
 void Scheduler::on(const JobCancelled& e) {
   const JobSlot s = node_.find_job(e.job);
-  if (s == kNoJob || node_.job(s).cancelled) return;
+  if (s == kNoJob) return;
   Job& job = node_.job(s);
+  if (job.cancelled) {
+    stop_again(e.job, job.main.run);
+    stop_again(e.job, job.replica.run);
+    return;
+  }
   job.cancelled = true;
   job.ending = true;
   switch (job.phase) {
@@ -74,6 +79,16 @@ void Scheduler::stop(JobSlot s, Replica& replica) {
   if (replica.run == kNoRun || replica.stopping) return;
   replica.stopping = true;
   out_->emplace_back(StopJob{node_.job(s).id, replica.run});
+}
+
+// What could not be stopped is told again: after a while, or when it is cancelled again.
+void Scheduler::stop_again(JobId id, RunId run) {
+  const JobSlot s = node_.find_job(id);
+  if (s == kNoJob || run == kNoRun) return;
+  const Job& job = node_.job(s);
+  for (const Replica* replica : {&job.main, &job.replica}) {
+    if (replica->run == run && replica->stopping) out_->emplace_back(StopJob{id, run});
+  }
 }
 
 void Scheduler::on(const JobReady& e) {

@@ -80,6 +80,7 @@ void Scheduler::plan_drains() {
 }
 
 bool Scheduler::drain_one(GpuId gpu) {
+  if (node_.gpu(gpu).health != Health::kOk) return false;  // its jobs cannot be stopped
   std::vector<JobSlot> jobs;
   for (const Entry& e : node_.entries(gpu)) {
     if (e.movable) jobs.push_back(e.job);

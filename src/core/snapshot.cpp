@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "mig/layout.hpp"
+#include "mig/limits.hpp"
 
 namespace tangram::core {
 namespace {
@@ -18,9 +19,14 @@ class GpuBuilder {
     const auto placement = model_.placement(*index, start);
     if (!placement) return std::unexpected(placement.error());
     for (const Entry& e : node_.entries(gpu_)) {
-      if ((model_.range(e.placement) & model_.range(*placement)) == 0) continue;
+      if (!model_.overlap(e.placement, *placement)) continue;
       return invalid(cat(mig::to_string(model_, *placement), " overlaps ",
                          mig::to_string(model_, e.placement), "."));
+    }
+    std::vector<mig::ProfileIndex> present;
+    for (const Entry& e : node_.entries(gpu_)) present.push_back(e.placement.profile);
+    if (const auto why = mig::limit_broken(model_, present, placement->profile)) {
+      return invalid(cat(mig::to_string(model_, *placement), " is one too many: ", *why));
     }
     return *placement;
   }
@@ -28,16 +34,13 @@ class GpuBuilder {
   Result<void> add_job(const SnapshotJob& spec) {
     const auto placement = place(spec.profile, spec.start);
     if (!placement) return std::unexpected(placement.error());
-    if ((node_.gpu(gpu_).allowed >> placement->profile.value() & 1U) == 0) {
-      return invalid(cat(mig::to_string(model_, *placement),
-                         " is one too many: the GPU's instance limits do not admit it."));
-    }
     if (node_.find_job(spec.id) != kNoJob) {
       return invalid(cat("job ", spec.id.value(), " is given twice."));
     }
     const JobSlot slot =
         node_.add_job({.id = spec.id, .profile = spec.profile, .movable = spec.movable},
                       *node_.find_name(spec.profile));
+    node_.note_request(*node_.find_name(spec.profile));  // as if it had arrived lately
     Job& job = node_.job(slot);
     job.phase = JobPhase::kRunning;
     job.main = {.gpu = gpu_, .instance = next_id(), .run = RunId(1), .ready = true};

@@ -19,6 +19,8 @@ enum class TimerKind : std::uint8_t {
   kPlan,        // a GPU's restrained move
   kQueue,       // a waiting job's failed place may be tried again
   kQuarantine,  // the destruction of an instance is tried again
+  kStop,        // a run that could not be stopped is told again
+  kLayout,      // what a static layout lacks is made again
   kWindow,      // moves may begin again
 };
 
@@ -28,6 +30,7 @@ struct Timer {
   JobId job{};
   GpuId gpu{};
   InstanceId instance{};
+  RunId run{};
 
   friend auto operator<=>(const Timer&, const Timer&) = default;
 };

@@ -85,6 +85,7 @@ class Model {
   [[nodiscard]] SliceMask range(Placement p) const {
     return static_cast<SliceMask>(size_mask_[p.profile.value()] << p.start);
   }
+  [[nodiscard]] bool overlap(Placement a, Placement b) const { return (range(a) & range(b)) != 0; }
   // The state with p added (its range must be free) or taken away (it must be held).
   [[nodiscard]] Occupancy with(Occupancy o, Placement p) const;
   [[nodiscard]] Occupancy without(Occupancy o, Placement p) const;

@@ -1,5 +1,5 @@
-// `best-fit`: the GPU with the fewest free memory slices after the placement, there the start with
-// the lowest FragCost; ties: reuse, the lowest GPU, the highest start.
+// `best-fit`: the GPU with the fewest free memory slices after the placement (the lowest of
+// equals), there the start with the lowest FragCost; ties: reuse, the highest start.
 #include "policies/placement.hpp"
 
 namespace tangram::policies {

@@ -25,6 +25,6 @@ struct MoveExplanation {
   std::vector<ExplainedMove> candidates;  // the preferred first; only those that may be made
 };
 
-[[nodiscard]] MoveExplanation explain_move(const core::Node& node, core::GpuId gpu);
+[[nodiscard]] MoveExplanation explain_move(const core::Node& node, core::GpuId to);
 
 }  // namespace tangram::policies

@@ -50,6 +50,15 @@ struct Search {
     }
   }
 
+  // Some job would come but for the waiting one: asked again when that one has its place.
+  void note_barred(mig::ProfileIndex profile, int used) {
+    const core::Ranks& ranks = node.index().ranks(gpu.model);
+    const std::size_t group = ranks.group(profile, used);
+    const std::size_t any =
+        node.index().leavings(gpu.model).next(ranks.first(group), ranks.first(group + 1));
+    if (any != core::BitRow::kNone) restrained.until(Instant::max());
+  }
+
   void look_at_group(mig::ProfileIndex profile, int used) {
     const core::Ranks& ranks = node.index().ranks(gpu.model);
     const std::size_t group = ranks.group(profile, used);
@@ -62,6 +71,17 @@ struct Search {
     }
   }
 };
+
+// protect_head: whether it forbids every start of the profile here, whichever job would come.
+bool barred_by_head(const core::Node& node, core::GpuId to, mig::ProfileIndex p) {
+  if (!node.tuning().restraint.protect_head || node.queue_head() == core::kNoJob) return false;
+  const auto name = node.find_name(node.model(to).profile(p).name);
+  core::Job any;
+  any.profile = *name;
+  core::Restrained restrained;
+  const auto target = core::best_target(node, any, to, node.gpu(to).projected, restrained);
+  return !target && restrained.any;
+}
 
 // A job in its cooldown that would qualify once that is over.
 void note_cooling(const core::Node& node, core::GpuId to, core::Restrained& restrained) {
@@ -96,10 +116,15 @@ core::Answer inter_next_move(const core::Node& node, core::GpuId to) {
   for (std::size_t i = 0; i < model.profiles().size(); ++i) {
     const mig::ProfileIndex p(static_cast<std::uint8_t>(i));
     if ((gpu.allowed >> i & 1U) == 0 || model.feasible(gpu.occupied, p) == 0) continue;
+    const bool barred = barred_by_head(node, to, p);
     for (int source = 0; source <= model.compute_slices(); ++source) {
       if (!ranks.busy_at(source)) continue;
       if (!balances(used, source, model.profile(p).compute_slices)) continue;
-      search.look_at_group(p, source);
+      if (barred) {
+        search.note_barred(p, source);
+      } else {
+        search.look_at_group(p, source);
+      }
     }
   }
   if (search.best) return {search.best, false, Instant::max()};

@@ -39,6 +39,29 @@ testing::AssertionResult same_moves(const core::Node& node, core::GpuId gpu) {
                                      << fast.restrained << " and " << plain.restrained;
 }
 
+// protect_head, by its definition: no move leaves fewer places for the job that waits on its
+// target.
+testing::AssertionResult head_is_protected(const core::Node& node, core::GpuId asked) {
+  const core::Answer answer = policies::both_next_move(node, asked);
+  if (!answer.move || !node.tuning().restraint.protect_head) return testing::AssertionSuccess();
+  if (node.queue_head() == core::kNoJob) return testing::AssertionSuccess();
+  const core::Gpu& gpu = node.gpu(answer.move->to.gpu);
+  const mig::Model& model = node.model(gpu.model);
+  const auto head = node.profile_on(gpu.model, node.job(node.queue_head()).profile);
+  if (!head) return testing::AssertionSuccess();
+  const core::Job& job = node.job(answer.move->slot);
+  const mig::Placement target{*node.profile_on(gpu.model, job.profile), answer.move->to.start};
+  mig::Occupancy after = gpu.projected;
+  if (answer.move->kind == core::MoveKind::kIntra) {
+    after = model.without(after, node.find(asked, job.main.instance)->placement);
+  }
+  after = model.with(after, target);
+  if (model.feasible(after, *head) >= model.feasible(gpu.projected, *head)) {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << "a move takes a place of the job that waits";
+}
+
 // Mostly few GPUs, now and then up to 200.
 std::size_t random_size(Random& random) {
   return 1 + random.below(random.chance(50) ? 200 : (random.chance(500) ? 5 : 30));
@@ -66,7 +89,9 @@ TEST_P(Agreement, OfStatesReachedByEdits) {
     for (int edit = 0; edit < kEditsOfOneNode; ++edit) {
       node.change();
       ASSERT_TRUE(same_arrivals(node.node())) << "seed " << seed << ", edit " << edit;
-      ASSERT_TRUE(same_moves(node.node(), node.any_gpu())) << "seed " << seed << ", edit " << edit;
+      const core::GpuId gpu = node.any_gpu();
+      ASSERT_TRUE(same_moves(node.node(), gpu)) << "seed " << seed << ", edit " << edit;
+      ASSERT_TRUE(head_is_protected(node.node(), gpu)) << "seed " << seed << ", edit " << edit;
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "mig/catalog.hpp"
+#include "mig/limits.hpp"
 
 namespace tangram::decisions {
 
@@ -37,13 +38,16 @@ core::Snapshot random_snapshot(Random& random, std::size_t gpus) {
     core::SnapshotGpu gpu{.model = random_model(random), .jobs = {}, .idle = {}};
     gpu.cordoned = random.chance(50);
     unsigned taken = 0;
+    std::vector<mig::ProfileIndex> present;
     for (std::size_t tries = random.below(9); tries > 0; --tries) {
       const mig::Profile& profile = random.pick(gpu.model->profiles());
       const int start = random.pick(profile.starts);
       const unsigned range = ((1U << profile.memory_slices) - 1U) << start;
-      if ((taken & range) != 0) continue;
+      const mig::ProfileIndex index = *gpu.model->find_profile(profile.name);
+      if ((taken & range) != 0 || !mig::within_limits(*gpu.model, present, index)) continue;
       taken |= range;
-      if (random.chance(300) || profile.name.find("me") != std::string::npos) {
+      present.push_back(index);
+      if (random.chance(300)) {
         gpu.idle.push_back({profile.name, start});
       } else {
         gpu.jobs.push_back({core::JobId(next_job++), profile.name, start, random.chance(800)});

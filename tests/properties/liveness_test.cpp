@@ -158,6 +158,34 @@ TEST(Liveness, ARestrainedMoveIsAskedAgain) {
   EXPECT_GT(tried, 20);
 }
 
+// The same where the policy itself answers "restrained": the smallest gain forbids the move.
+TEST(Liveness, AMoveThatGainsTooLittleIsAskedAgain) {
+  int tried = 0;
+  for (std::uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
+    World world = at_rest(seed);
+    core::Tuning strict = unrestrained();
+    strict.restraint.smallest_gain_ppm = 999'999;
+    world.set_tuning(strict);
+    const Node& node = world.scheduler().node();
+    const std::vector<JobId> jobs = world.live_jobs();
+    for (const JobId job : jobs) {
+      const core::JobSlot s = node.find_job(job);
+      if (s == core::kNoJob || node.job(s).phase != core::JobPhase::kRunning) continue;
+      if (node.job(s).moving()) continue;
+      const GpuId left = node.job(s).main.gpu;
+      world.exit_job(job, true);
+      const core::Answer answer = policies::both_next_move_plain(node, left);
+      if (answer.move || !answer.restrained || node.moves_under_way() > 0) continue;
+      ++tried;
+      EXPECT_TRUE(world.scheduler().awaits_planning(left)) << "seed " << seed;
+      world.set_tuning(unrestrained());
+      ASSERT_NE(begun(world.actions()), nullptr) << "seed " << seed << "\n" << world.story();
+      break;
+    }
+  }
+  EXPECT_GT(tried, 20);
+}
+
 // What may hold a GPU that is being drained, once everything has come to rest.
 bool may_stay(const core::Scheduler& scheduler, const core::Entry& e) {
   const Node& node = scheduler.node();

@@ -2,6 +2,7 @@
 // placements, each job in one place or one move, first come first served, nothing asked of a lost
 // GPU, nothing destroyed that is in use, nothing forgotten, and in the end nothing left. A failure
 // prints its seed; TANGRAM_SEED=N runs that one alone.
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 
@@ -55,6 +56,12 @@ TEST(Properties, TheWorldsGoEverywhere) {
     World world({.seed = seed, .steps = kStepsPerWorld, .full_checks = false});
     world.run();
     visited.add(world.visited());
+  }
+  for (std::size_t i = 0; i < visited.cancelled_in.size(); ++i) {
+    std::printf("cancelled in move phase %zu: %d\n", i, visited.cancelled_in[i]);
+  }
+  for (std::size_t i = 0; i < visited.move_news.size(); ++i) {
+    std::printf("move news %zu: %d\n", i, visited.move_news[i]);
   }
   for (std::size_t i = 0; i < visited.events.size(); ++i) EXPECT_GT(visited.events[i], 0) << i;
   for (std::size_t i = 0; i < visited.actions.size(); ++i) EXPECT_GT(visited.actions[i], 0) << i;

@@ -24,6 +24,14 @@ std::string how_to_replay(std::uint64_t seed, const World& world, const std::str
              "\nreplay: soak --seed ", seed, "\n");
 }
 
+// An action failed, and not one of a move that was being rolled back anyway (its job had ended).
+bool fails_move(const core::Node& before, const core::Event& event) {
+  const auto* failed = std::get_if<core::ActionFailed>(&event);
+  if (failed == nullptr) return false;
+  const core::JobSlot s = before.find_job(failed->job);
+  return s == core::kNoJob || before.job(s).move != core::MovePhase::kRollingBack;
+}
+
 extern "C" void tell_story(int) {
   if (current == nullptr) return;
   std::fputs(how_to_replay(current_seed, *current, "CHECK failed").c_str(), stderr);
@@ -39,6 +47,10 @@ World::World(const WorldOptions& options) : random_(options.seed), options_(opti
   const std::size_t gpus = 1 + random_.below(5);
   for (std::size_t i = 0; i < gpus; ++i) add_gpu();
   if (random_.chance(700)) change_tuning();
+  static constexpr std::array<unsigned, 4> kWildness{1000, 300, 100, 30};
+  wildness_ = random_.pick(kWildness);
+  static constexpr std::array<std::size_t, 5> kCrowds{2, 3, 4, 6, 11};
+  crowd_ = random_.pick(kCrowds);
 }
 
 void World::run() {
@@ -106,19 +118,19 @@ void World::deliver(const core::Event& event) {
   lines_.push_back({now_, event, {}});
   if (lines_.size() > kStoryLines) lines_.pop_front();
   visited_.count(scheduler_->node(), event);
+  const bool fails_a_move = fails_move(scheduler_->node(), event);
   scheduler_->step(now_, event, actions_);
   visited_.count(actions_);
   record(event, actions_);
   for (const core::Action& action : core::Actions(actions_)) take(action);
   check(actions_);
-  check_back_off(event, actions_);
+  check_back_off(fails_a_move, actions_);
 }
 
 // A move that failed is not chosen again within half a minute.
-void World::check_back_off(const core::Event& event, const core::Actions& actions) {
+void World::check_back_off(bool failure, const core::Actions& actions) {
   constexpr Duration kHalfMinute = std::chrono::seconds(30);
   std::erase_if(failed_moves_, [&](const Failure& f) { return now_ - f.when >= kHalfMinute; });
-  const bool failure = std::holds_alternative<core::ActionFailed>(event);
   for (const core::Action& action : actions) {
     const auto* move = std::get_if<core::MoveReport>(&action);
     if (move == nullptr) continue;

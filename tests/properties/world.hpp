@@ -87,11 +87,13 @@ class World {
   void later(Duration delay, std::variant<Perform, core::Event, Ready, Exit> what);
   void answer(const core::Event& event);  // after a short random while
   [[nodiscard]] Duration delay(int most_ms);
-  [[nodiscard]] bool trouble(unsigned per_mille) { return !calm_ && random_.chance(per_mille); }
+  [[nodiscard]] bool trouble(unsigned per_mille) {
+    return !calm_ && random_.chance(per_mille * wildness_ / 1000);
+  }
   bool process_next();
   void record(const core::Event& event, const core::Actions& actions);
   void check(const core::Actions& actions);
-  void check_back_off(const core::Event& event, const core::Actions& actions);
+  void check_back_off(bool failure, const core::Actions& actions);
 
   // world_body.cpp: actions asked for, and performed
   void take(const core::Action& action);
@@ -115,7 +117,7 @@ class World {
   void process_acts();
   void duplicate();
   void change_tuning();
-  [[nodiscard]] core::JobId any_job();
+  [[nodiscard]] core::JobId any_job(unsigned moving);  // per mille: one that is moving
   void add_gpu();
 
   Random random_;
@@ -132,6 +134,8 @@ class World {
   std::uint64_t next_job_ = 1;
   std::uint64_t hash_ = 0xCBF29CE484222325U;
   bool calm_ = false;
+  std::size_t crowd_ = 8;     // jobs per GPU at most: only where some room is left moves begin
+  unsigned wildness_ = 1000;  // per mille; in a wild world few moves ever come to their end
   std::vector<core::JobId> live_;
   std::deque<core::Event> answered_;  // for duplicates
   struct Line {

@@ -21,7 +21,7 @@ core::GpuId World::any_gpu() {
 
 void World::happen() {
   now_ += random_.chance(900) ? delay(2000) : delay(random_.chance(50) ? 7'200'000 : 90'000);
-  const std::size_t what = random_.below(1000);
+  const std::size_t what = random_.below(random_.chance(wildness_) ? 1000 : 620);
   if (what < 400) return submit();
   if (what < 620) return process_acts();
   if (what < 760) return user_acts();
@@ -35,7 +35,7 @@ void World::happen() {
 }
 
 void World::submit() {
-  if (live_.size() > 10 + 8 * truth_.gpus.size()) return process_acts();
+  if (live_.size() > crowd_ * truth_.gpus.size()) return process_acts();
   const mig::Model& model = *truth_.gpu(any_gpu()).model;
   core::JobSpec spec;
   spec.id = core::JobId(next_job_++);
@@ -53,9 +53,9 @@ void World::submit() {
 }
 
 // Rather one that is moving: that is where it gets difficult.
-core::JobId World::any_job() {
+core::JobId World::any_job(unsigned moving) {
   const core::Node& node = scheduler_->node();
-  if (node.moves_under_way() > 0 && random_.chance(400)) {
+  if (node.moves_under_way() > 0 && random_.chance(moving)) {
     for (const core::JobId job : live_) {
       if (node.job(node.find_job(job)).moving() && random_.chance(500)) return job;
     }
@@ -65,7 +65,9 @@ core::JobId World::any_job() {
 
 void World::user_acts() {
   if (live_.empty()) return;
-  const core::JobId job = any_job();
+  const core::JobId job = any_job(850);
+  const core::Node& node = scheduler_->node();
+  if (node.job(node.find_job(job)).moving()) return deliver(core::JobCancelled{job});
   switch (random_.below(4)) {
     case 0:
       return deliver(core::JobHeld{job});
@@ -145,9 +147,10 @@ void World::alien_acts() {
 }
 
 void World::process_acts() {
-  if (truth_.runs.empty()) return;
+  // A move takes many steps; where jobs live shorter than that, none is ever done.
+  if (truth_.runs.empty() || !random_.chance(std::max(wildness_, 60U))) return;
   Run run = random_.pick(truth_.runs);
-  const core::JobId job = any_job();
+  const core::JobId job = any_job(wildness_ * 7 / 10);
   for (const Run& r : truth_.runs) {
     if (r.job == job && random_.chance(600)) run = r;
   }
