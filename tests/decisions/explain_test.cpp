@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/candidates.hpp"
+#include "core/explain_job.hpp"
 #include "core/snapshot.hpp"
 #include "mig/catalog.hpp"
 #include "policies/explain_move.hpp"
@@ -135,6 +136,39 @@ TEST(Explain, SaysWhatHoldsADrainingGpu) {
   EXPECT_EQ(held[1].why, "its move is next");
   EXPECT_EQ(held[2].why, "no place elsewhere");
   EXPECT_EQ(held[2].job, core::JobId(3));
+}
+
+TEST(Explain, SaysWhyAJobIsNotRunning) {
+  core::Scheduler scheduler({}, *policies::find_policies({}));
+  core::Actions actions;
+  const auto step = [&](const core::Event& event) {
+    actions.clear();
+    scheduler.step(Instant(), event, actions);
+  };
+  step(core::GpuAdded{std::make_shared<mig::Model>(**mig::find_model("A30-24GB")), {}});
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    step(core::JobSubmitted{{.id = core::JobId(id), .profile = id == 3 ? "1g.6gb" : "4g.24gb"}});
+  }
+  step(core::JobHeld{core::JobId(4)});
+  const auto third = core::explain_job(scheduler, core::JobId(3));
+  ASSERT_TRUE(third.has_value());
+  EXPECT_EQ(third->phase, core::JobPhase::kQueued);
+  EXPECT_THAT(third->ahead, testing::ElementsAre(core::JobId(2)));
+  ASSERT_TRUE(third->waiting.has_value());
+  EXPECT_EQ(third->waiting->without.front().why, core::NoCandidate::kSlicesShort);
+  const auto fourth = core::explain_job(scheduler, core::JobId(4));
+  EXPECT_EQ(fourth->phase, core::JobPhase::kHeld);
+  EXPECT_EQ(fourth->holds, core::kHoldUser);
+  EXPECT_FALSE(core::explain_job(scheduler, core::JobId(1))->waiting.has_value());
+  EXPECT_EQ(core::explain_job(scheduler, core::JobId(9)).error().message, "there is no job 9.");
+  // Its instance cannot be made: the place may be tried again in 30 seconds.
+  step(core::ActionFailed{.kind = core::ActionKind::kCreateInstance,
+                          .gpu = core::GpuId(0),
+                          .instance = core::InstanceId(1),
+                          .job = {},
+                          .run = {}});
+  EXPECT_EQ(core::explain_job(scheduler, core::JobId(1))->retry_at,
+            Instant() + std::chrono::seconds(30));
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+// See explain_job.hpp.
+#include "core/explain_job.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tangram::core {
+
+Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id) {
+  const Node& node = scheduler.node();
+  const JobSlot s = node.find_job(id);
+  if (s == kNoJob) return not_found(cat("there is no job ", id.value(), "."));
+  const Job& job = node.job(s);
+  JobExplanation result{
+      .phase = job.phase, .holds = job.holds, .ahead = {}, .retry_at = {}, .waiting = {}};
+  for (const BackOff& b : job.back_offs) {
+    if (b.until <= node.now()) continue;
+    result.retry_at = std::min(result.retry_at.value_or(b.until), b.until);
+  }
+  if (job.phase == JobPhase::kQueued) {
+    for (JobSlot at = node.queue_head(); at != s; at = node.job(at).queue_after) {
+      result.ahead.push_back(node.job(at).id);
+    }
+  }
+  if (job.phase == JobPhase::kQueued || job.phase == JobPhase::kHeld) {
+    const Request request{.profile = job.profile, .avoid = job.back_offs};
+    result.waiting = explain_waiting(node, *scheduler.policies().placement, request);
+  }
+  return result;
+}
+
+}  // namespace tangram::core
