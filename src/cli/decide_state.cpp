@@ -80,8 +80,8 @@ class Reader {
 };
 
 Result<void> read_job(const Reader& in, core::SnapshotGpu& gpu) {
-  static const std::vector<std::string> kKeys{"id", "profile", "start", "movable"};
-  if (auto ok = in.only(kKeys); !ok) return ok;
+  static const std::vector<std::string> keys{"id", "profile", "start", "movable"};
+  if (auto ok = in.only(keys); !ok) return ok;
   const auto id = in.number("id", 0, std::int64_t{1} << 53);
   if (!id) return std::unexpected(id.error());
   auto profile = in.text("profile");
@@ -96,8 +96,8 @@ Result<void> read_job(const Reader& in, core::SnapshotGpu& gpu) {
 }
 
 Result<void> read_idle(const Reader& in, core::SnapshotGpu& gpu) {
-  static const std::vector<std::string> kKeys{"profile", "start"};
-  if (auto ok = in.only(kKeys); !ok) return ok;
+  static const std::vector<std::string> keys{"profile", "start"};
+  if (auto ok = in.only(keys); !ok) return ok;
   auto profile = in.text("profile");
   if (!profile) return std::unexpected(profile.error());
   const auto start = in.number("start", 0, mig::kMaxMemorySlices - 1);
@@ -107,8 +107,8 @@ Result<void> read_idle(const Reader& in, core::SnapshotGpu& gpu) {
 }
 
 Result<void> read_gpu(const Reader& in, ModelCache& models, core::Snapshot& snapshot) {
-  static const std::vector<std::string> kKeys{"model", "jobs", "idle", "cordoned"};
-  if (auto ok = in.only(kKeys); !ok) return ok;
+  static const std::vector<std::string> keys{"model", "jobs", "idle", "cordoned"};
+  if (auto ok = in.only(keys); !ok) return ok;
   const auto name = in.text("model");
   if (!name) return std::unexpected(name.error());
   ModelPointer& model = models[*name];
@@ -164,12 +164,14 @@ Result<void> read_what(const Reader& in, Question& question) {
 }  // namespace
 
 Result<Question> read_question(const json::object& row, ModelCache& models) {
-  static const std::vector<std::string> kArrival{"kind", "threshold", "gpus", "profile", "expect"};
-  static const std::vector<std::string> kDeparture{"kind", "threshold", "gpus", "gpu", "expect"};
+  static const std::vector<std::string> arrival_keys{"kind", "threshold", "gpus", "profile",
+                                                     "expect"};
+  static const std::vector<std::string> departure_keys{"kind", "threshold", "gpus", "gpu",
+                                                       "expect"};
   const Reader in(row, "");
   const auto kind = in.text("kind");
   const bool departure = kind && *kind == "departure";
-  if (auto ok = in.only(departure ? kDeparture : kArrival); !ok) {
+  if (auto ok = in.only(departure ? departure_keys : arrival_keys); !ok) {
     return std::unexpected(ok.error());
   }
   Question question;

@@ -13,10 +13,11 @@
 namespace tangram::cli {
 
 Result<std::string> all_of_standard_input() {
+  constexpr std::size_t kRoom = std::size_t{64} * 1024;
   std::string text;
   std::size_t size = 0;
   while (true) {
-    if (text.size() - size < 64 * 1024) text.resize(text.size() * 2 + 256 * 1024);
+    if (text.size() - size < kRoom) text.resize(text.size() * 2 + 4 * kRoom);
     const ssize_t count = ::read(STDIN_FILENO, text.data() + size, text.size() - size);
     if (count == 0) break;
     if (count > 0) size += static_cast<std::size_t>(count);
