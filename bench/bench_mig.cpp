@@ -78,7 +78,7 @@ Stream all_layouts() {
 const Stream& stream() {
   static const Stream shuffled = [] {
     const Stream all = all_layouts();
-    std::mt19937 random(kSeed);  // NOLINT(cert-msc51-cpp): the same stream in every run
+    std::mt19937 random(kSeed);  // the same stream in every run
     std::uniform_int_distribution<std::size_t> any(0, all.questions.size() - 1);
     Stream out;
     for (std::size_t i = 0; i < kLength; ++i) {

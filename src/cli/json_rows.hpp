@@ -12,7 +12,7 @@
 
 namespace tangram::cli {
 
-// All of standard input, at most 4 GiB.
+// All of standard input.
 [[nodiscard]] Result<std::string> all_of_standard_input();
 
 [[nodiscard]] bool is_blank(std::string_view text);
