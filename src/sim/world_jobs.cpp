@@ -1,0 +1,161 @@
+// How jobs progress in the world (see world.hpp): who is served where, and how fast.
+#include <array>
+
+#include "base/check.hpp"
+#include "sim/random.hpp"
+#include "sim/seconds.hpp"
+#include "sim/world.hpp"
+
+namespace tangram::sim {
+
+const World::Speed& World::speed(core::GpuId gpu, const Live& live) const {
+  const core::ModelId model = scheduler_.node().gpu(gpu).model;
+  return speeds_[model.value()]
+                [live.profile * kLanguageModels + static_cast<std::size_t>(live.model)];
+}
+
+double World::start_seconds(core::GpuId gpu, const Live& live) const {
+  return knobs_.process_start_s + (live.model < 0 ? 0 : speed(gpu, live).load_s);
+}
+
+// The run does the job's work from now on.
+void World::serve(Slot slot, int run) {
+  Live& live = lives_[slot];
+  live.serving = static_cast<std::int8_t>(run);
+  live.as_of = now_;
+  const core::GpuId gpu = live.runs[run].gpu;
+  live.last_gpu = gpu.value();
+  if (live.model < 0) {
+    const double link = std::min(knobs_.link_gbps, knobs_.flow_gbps);
+    live.stream = {live.transfer_share * link, 1 - static_cast<double>(live.transfer_share)};
+  } else {
+    const Speed& s = speed(gpu, live);
+    live.stream = s.stream;
+    if (live.passes > 0) {
+      live.prefill_s = live.prompt_tokens * s.prefill_s_per_token / live.passes;
+    }
+    live.stream.compute_s += live.prefill_s;
+  }
+  GpuState& state = gpus_[gpu.value()];
+  live.before = kNobody;
+  live.after = state.first;
+  if (state.first != kNobody) lives_[state.first].before = slot;
+  state.first = slot;
+  if (knobs_.contention < 0.5) {
+    retime_alone(slot);
+  } else {
+    retime(gpu);
+  }
+}
+
+void World::leave(Slot slot) {
+  Live& live = lives_[slot];
+  settle(live);
+  const core::GpuId gpu = live.runs[live.serving].gpu;
+  if (live.before == kNobody) {
+    gpus_[gpu.value()].first = live.after;
+  } else {
+    lives_[live.before].after = live.after;
+  }
+  if (live.after != kNobody) lives_[live.after].before = live.before;
+  live.serving = -1;
+  milestones_.erase(slot);
+  if (knobs_.contention >= 0.5) retime(gpu);
+}
+
+// What was done since the last time.
+void World::settle(Live& live) {
+  if (live.serving < 0 || live.as_of == now_) return;
+  const double seconds = to_seconds(now_ - live.as_of);
+  const double done = seconds / live.pass_s;
+  live.left -= done;
+  live.serving_s += seconds;
+  live.as_of = now_;
+  summary_.work_done += done;
+}
+
+// Somebody came or went: new speeds for all on the GPU.
+void World::retime(core::GpuId gpu) {
+  std::array<Slot, kMostStreams> slots{};
+  std::array<Stream, kMostStreams> streams{};
+  std::array<double, kMostStreams> seconds{};
+  std::size_t n = 0;
+  for (Slot s = gpus_[gpu.value()].first; s != kNobody; s = lives_[s].after) {
+    settle(lives_[s]);
+    slots[n] = s;
+    streams[n++] = lives_[s].stream;
+  }
+  pass_times(std::span(streams).first(n), knobs_, std::span(seconds).first(n));
+  for (std::size_t i = 0; i < n; ++i) {
+    Live& live = lives_[slots[i]];
+    live.pass_s = seconds[i];
+    set_milestone(slots[i]);
+  }
+}
+
+void World::retime_alone(Slot slot) {
+  Live& live = lives_[slot];
+  pass_times(std::span(&live.stream, 1), knobs_, std::span(&live.pass_s, 1));
+  set_milestone(slot);
+}
+
+void World::set_milestone(Slot slot) {
+  const Live& live = lives_[slot];
+  const double left = std::max(0.0, live.left - live.goal);
+  milestones_.set(slot, live.as_of + duration_of(left * live.pass_s));
+}
+
+// A query has ended on the original, or the job is done.
+void World::reach_milestone() {
+  const Slot slot = milestones_.slot();
+  Live& live = lives_[slot];
+  if (live.goal > 0) {
+    settle(live);
+    const core::RunId from = live.runs[live.serving].run;
+    const core::RunId to = live.runs[live.next].run;
+    switch_stream(slot);
+    step(core::TrafficDrained{live.id, from, to});
+    return;
+  }
+  const int run = live.serving;
+  leave(slot);
+  live.left = 0;
+  const core::RunId id = live.runs[run].run;
+  release(live, run);
+  step(core::JobExited{live.id, id, true});
+}
+
+void World::switch_stream(Slot slot) {
+  const int next = lives_[slot].next;
+  CHECK(next >= 0);
+  leave(slot);
+  lives_[slot].goal = 0;
+  lives_[slot].next = -1;
+  serve(slot, next);
+}
+
+// The process is gone; the driver may hold on to the instance for a moment.
+void World::release(Live& live, int run) {
+  Run& r = live.runs[run];
+  GpuState& gpu = gpus_[r.gpu.value()];
+  gpu.released = r.instance;
+  gpu.free_from = now_ + duration_of(knobs_.in_use_s * Random(chance_++).uniform());
+  touch(r.gpu);
+  r = {};
+}
+
+void World::finished(Slot slot) {
+  Live& live = lives_[slot];
+  CHECK(live.serving < 0);
+  live.id = core::JobId();
+  --desired_[live.profile];
+  --live_count_;
+  last_finish_ = now_;
+  free_.push_back(slot);
+  changed_ = true;
+  if (observer_.finished != nullptr) {
+    observer_.finished->fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tangram::sim
