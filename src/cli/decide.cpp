@@ -7,9 +7,9 @@
 #include "cli/decide_explain.hpp"
 #include "cli/decide_state.hpp"
 #include "cli/json_rows.hpp"
-#include "cli/json_text.hpp"
 #include "cli/verbs.hpp"
 #include "core/candidates.hpp"
+#include "files/json_text.hpp"
 #include "policies/registry.hpp"
 
 namespace tangram::cli {
@@ -57,7 +57,7 @@ Result<void> answer_row(std::string_view row, const core::Policies& policies, Mo
   if (!node) return std::unexpected(node.error());
   const auto answer = decide(*node, *question, policies);
   if (!answer) return std::unexpected(answer.error());
-  append_json(out.buffer(), *answer);
+  files::append_json(out.buffer(), *answer);
   out.line();
   return {};
 }

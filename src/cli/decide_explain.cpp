@@ -7,12 +7,12 @@
 #include <boost/json/object.hpp>
 
 #include "base/text.hpp"
-#include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
 #include "core/candidates.hpp"
 #include "core/explain.hpp"
 #include "core/snapshot.hpp"
 #include "core/transcript.hpp"
+#include "files/json_text.hpp"
 #include "policies/explain_move.hpp"
 
 namespace tangram::cli {
@@ -253,7 +253,7 @@ Result<void> explain_arrival(const core::Node& node, const Question& question,
     result["waiting"] =
         waits ? json::value(waiting_json(node, core::explain_waiting(node, policy, request)))
               : json::value(nullptr);
-    out.add(json_text(result));
+    out.add(files::json_text(result));
     return {};
   }
   out.line(cat("A ", out.paint(question.profile, Style::kBold), " arrives; policy ", policy.name,
@@ -304,7 +304,8 @@ Result<void> explain_departure(core::Node& node, const Question& question,
     for (const json::value& s : steps) {
       if (!s.at("move").is_null()) moves.push_back(s.at("move"));
     }
-    out.add(json_text(json::object{{"decision", std::move(moves)}, {"steps", std::move(steps)}}));
+    out.add(files::json_text(
+        json::object{{"decision", std::move(moves)}, {"steps", std::move(steps)}}));
   } else {
     out.line();
     print_gpus(node, out);

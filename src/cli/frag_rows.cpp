@@ -12,8 +12,8 @@
 
 #include "base/text.hpp"
 #include "cli/json_rows.hpp"
-#include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
+#include "files/json_text.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -94,9 +94,9 @@ class RowReader {
   static void write(const json::object& row, const json::value& model,
                     const json::value& placements, mig::FragCost cost, std::string& out) {
     out += R"({"model": )";
-    append_json(out, model);
+    files::append_json(out, model);
     out += R"(, "placements": )";
-    append_json(out, placements);
+    files::append_json(out, placements);
     out += R"(, "cost": ")";
     out += cost.fraction();
     out += '"';
@@ -104,9 +104,9 @@ class RowReader {
       const std::string_view name(key.data(), key.size());
       if (name == "model" || name == "placements" || name == "cost") continue;
       out += ", ";
-      append_json(out, json::string(name));
+      files::append_json(out, json::string(name));
       out += ": ";
-      append_json(out, value);
+      files::append_json(out, value);
     }
     out += "}\n";
   }

@@ -8,10 +8,10 @@
 
 #include "base/text.hpp"
 #include "cli/frag_rows.hpp"
-#include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
 #include "cli/picture.hpp"
 #include "cli/verbs.hpp"
+#include "files/json_text.hpp"
 #include "mig/limits.hpp"
 
 namespace tangram::cli {
@@ -48,7 +48,7 @@ void print_json(const mig::Model& model, const mig::Layout& layout, Output& out)
   result["memory_taken"] = std::popcount(model.slices(o));
   result["geometries"] = std::move(geometries);
   result["fits"] = std::move(fits);
-  out.add(json_text(result));
+  out.add(files::json_text(result));
 }
 
 std::string ratio_text(int feasible, int ideal) {

@@ -5,10 +5,10 @@
 #include <boost/json/object.hpp>
 
 #include "base/text.hpp"
-#include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
 #include "cli/picture.hpp"
 #include "cli/verbs.hpp"
+#include "files/json_text.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -66,12 +66,12 @@ void print_json(const mig::Model& model, std::span<const CostedLayout> layouts, 
     add_cost(object, layout.cost);
     array.push_back(std::move(object));
   }
-  out.add(json_text(array));
+  out.add(files::json_text(array));
 }
 
 void print_rows(const mig::Model& model, std::span<const CostedLayout> layouts, Output& out) {
   for (const CostedLayout& layout : layouts) {
-    append_json(out.buffer(), layout_object(model, layout));
+    files::append_json(out.buffer(), layout_object(model, layout));
     out.line();
   }
 }

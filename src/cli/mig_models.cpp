@@ -3,9 +3,9 @@
 #include <boost/json/object.hpp>
 
 #include "base/text.hpp"
-#include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
 #include "cli/verbs.hpp"
+#include "files/json_text.hpp"
 #include "mig/catalog.hpp"
 
 namespace tangram::cli {
@@ -33,7 +33,7 @@ std::string device_text(const mig::ModelSpec& spec) {
 void print_json(Output& out) {
   json::array models;
   for (const mig::Model& model : mig::catalog()) models.push_back(model_json(model));
-  out.add(json_text(models));
+  out.add(files::json_text(models));
 }
 
 void print_text(Output& out) {

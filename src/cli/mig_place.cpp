@@ -6,10 +6,10 @@
 #include <boost/json/object.hpp>
 
 #include "base/text.hpp"
-#include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
 #include "cli/picture.hpp"
 #include "cli/verbs.hpp"
+#include "files/json_text.hpp"
 #include "mig/driver.hpp"
 #include "mig/limits.hpp"
 
@@ -93,7 +93,7 @@ void print_json(const Answer& answer, Output& out) {
   result["best"] = or_null(answer.best);
   result["driver"] = or_null(answer.driver);
   result["limit"] = answer.limit ? json::value(*answer.limit) : json::value(nullptr);
-  out.add(json_text(result));
+  out.add(files::json_text(result));
 }
 
 std::string slices_text(const mig::Model& model, mig::Placement p) {

@@ -5,10 +5,10 @@
 #include <boost/json/object.hpp>
 
 #include "base/text.hpp"
-#include "cli/json_text.hpp"
 #include "cli/mig_terms.hpp"
 #include "cli/picture.hpp"
 #include "cli/verbs.hpp"
+#include "files/json_text.hpp"
 #include "files/model_file.hpp"
 
 namespace tangram::cli {
@@ -54,7 +54,7 @@ void print_json(const mig::Model& model, Output& out) {
   for (const mig::ProfileIndex index : all_profiles(model)) {
     profiles.push_back(profile_json(model, index));
   }
-  out.add(json_text(json::object{
+  out.add(files::json_text(json::object{
       {"name", spec.name},
       {"compute_slices", spec.compute_slices},
       {"memory_slices", spec.memory_slices},

@@ -2,8 +2,8 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
-#include "cli/json_text.hpp"
 #include "cli/verbs.hpp"
+#include "files/json_text.hpp"
 #include "policies/registry.hpp"
 
 namespace tangram::cli {
@@ -45,9 +45,10 @@ void print_table(std::string_view heading, const Rows& rows, Output& out) {
 
 Result<void> list(bool as_json, Output& out) {
   if (as_json) {
-    out.add(json_text(json::object{{"placement", placements_json()},
-                                   {"queue", table_json(policies::queue_policies())},
-                                   {"migration", table_json(policies::migration_policies())}}));
+    out.add(
+        files::json_text(json::object{{"placement", placements_json()},
+                                      {"queue", table_json(policies::queue_policies())},
+                                      {"migration", table_json(policies::migration_policies())}}));
     return {};
   }
   print_table("Placement: where a job goes", policies::placement_policies(), out);

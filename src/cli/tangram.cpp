@@ -123,6 +123,15 @@ void build(CLI::App& app, Command& command) {
   add_mig_place(*mig, command);
   add_policies(app, command);
   add_decide(app, command);
+  CLI::App* sim =
+      app.add_subcommand("sim", "The scheduler in virtual time: what a policy gives on a workload");
+  sim->require_subcommand(0, 1);
+  sim->footer("Example:\n  tangram sim compare --policies paper,first-fit --workload normal25");
+  add_sim_run(*sim, command);
+  add_sim_compare(*sim, command);
+  add_sim_sweep(*sim, command);
+  add_sim_knobs(*sim, command);
+  add_lab(app, command);
 }
 
 // CLI11 would take "[a,b]" apart, and "[]" for nothing at all.
@@ -137,6 +146,8 @@ int run_unguarded(int argc, const char* const* argv) {
                                    "; a list is written as separate arguments."));
   }
   Command command;
+  command.typed = "tangram";
+  for (int i = 1; i < argc; ++i) command.typed += cat(" ", argv[i]);
   CLI::App app("Tangram schedules jobs onto the slices of MIG GPUs.");
   build(app, command);
   try {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -16,6 +17,7 @@ namespace tangram::cli {
 struct Command {
   OutputOptions output;
   bool json = false;
+  std::string typed;                         // the whole command line, for reports
   std::function<Result<void>(Output&)> run;  // empty: no verb was named
 };
 
@@ -29,5 +31,10 @@ void add_mig_layouts(CLI::App& mig, Command& command);
 void add_mig_place(CLI::App& mig, Command& command);
 void add_policies(CLI::App& app, Command& command);
 void add_decide(CLI::App& app, Command& command);
+void add_sim_run(CLI::App& sim, Command& command);
+void add_sim_compare(CLI::App& sim, Command& command);
+void add_sim_sweep(CLI::App& sim, Command& command);
+void add_sim_knobs(CLI::App& sim, Command& command);
+void add_lab(CLI::App& app, Command& command);
 
 }  // namespace tangram::cli

@@ -118,9 +118,19 @@ std::vector<std::string> TomlTable::texts_or_none(std::string_view key) const {
 }
 
 std::vector<TomlTable> TomlTable::tables(std::string_view key, std::string_view what) const {
+  return tables_in(key, needed(key), what);
+}
+
+std::vector<TomlTable> TomlTable::tables_or_none(std::string_view key,
+                                                 std::string_view what) const {
+  return tables_in(key, table_->get(key), what);
+}
+
+std::vector<TomlTable> TomlTable::tables_in(std::string_view key, const toml::node* node,
+                                            std::string_view what) const {
   std::vector<TomlTable> tables;
   const std::string form = cat("tables, written as [[", key, "]]");
-  const toml::array* array = list(key, needed(key), form);
+  const toml::array* array = list(key, node, form);
   if (array == nullptr) return tables;
   for (const toml::node& element : *array) {
     if (const toml::table* table = element.as_table()) {

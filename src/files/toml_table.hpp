@@ -65,9 +65,13 @@ class TomlTable {
   [[nodiscard]] std::vector<std::string> texts_or_none(std::string_view key) const;
   // The tables of [[key]].
   [[nodiscard]] std::vector<TomlTable> tables(std::string_view key, std::string_view what) const;
+  [[nodiscard]] std::vector<TomlTable> tables_or_none(std::string_view key,
+                                                      std::string_view what) const;
 
  private:
   [[nodiscard]] const toml::node* needed(std::string_view key) const;
+  [[nodiscard]] std::vector<TomlTable> tables_in(std::string_view key, const toml::node* node,
+                                                 std::string_view what) const;
   [[nodiscard]] const toml::array* list(std::string_view key, const toml::node* node,
                                         std::string_view of) const;
   [[nodiscard]] int number_of(std::string_view key, const toml::node& node, Range range) const;

@@ -27,7 +27,7 @@ Result<Asked> mean_task(const PaperWorkload& paper, const mig::Model& gpu, const
     if (!profile) return std::unexpected(profile.error());
     const double slices = gpu.profile(*profile).compute_slices;
     for (const bool second : {false, true}) {
-      const auto model = static_cast<std::size_t>(paper_model(i < paper.mix.size() / 2, second));
+      const auto model = static_cast<std::size_t>(paper_model(is_small(paper.mix, i), second));
       const Pass pass = pass_of(language_models()[model], gpu, *profile, knobs);
       const double weight = paper.mix[i].count / all / 2;
       const double fetch = pass.transfer_gb / rate;

@@ -89,7 +89,8 @@ struct Sample {
 
 struct MoveRow {
   double at_s = 0;
-  core::MoveReport report;
+  std::uint64_t job = 0;    // as in JobRow
+  core::MoveReport report;  // its job id is the world's own
 };
 
 // Who wants to see more than the summary. Empty functions are not called.

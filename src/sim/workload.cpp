@@ -90,7 +90,7 @@ struct PaperDraws {
 
   PaperDraws(const PaperWorkload& p, Random root)
       : paper(p),
-        mix(p.mix),
+        mix(only(p)),
         arrivals(root.fork()),
         sizes(root.fork()),
         models(root.fork()),
@@ -98,12 +98,31 @@ struct PaperDraws {
         queries(root.fork()),
         left(p.tasks) {}
 
+  // The shares of the profiles that the workload's models run on.
+  static std::vector<Share> only(const PaperWorkload& p) {
+    std::vector<Share> shares = p.mix;
+    for (std::size_t i = 0; i < shares.size() && p.only_model >= 0; ++i) {
+      const bool runs = paper_model(is_small(p.mix, i), false) == p.only_model ||
+                        paper_model(is_small(p.mix, i), true) == p.only_model;
+      if (!runs) shares[i].count = 0;
+    }
+    return shares;
+  }
+
+  // Of n arrivals evenly drawn from a span, each next one is the least of those that are left.
+  double arrival() {
+    if (paper.within_s <= 0) return now + arrivals.exponential(paper.mean_arrival_s);
+    const double rest = 1 - std::pow(1 - arrivals.uniform(), 1.0 / (left + 1));
+    return now + (paper.within_s - now) * rest;
+  }
+
   bool next(Task& task) {
     if (left-- <= 0) return false;
-    now += arrivals.exponential(paper.mean_arrival_s);
+    now = arrival();
     task = {.arrival_s = now};
     task.profile = mix.draw(sizes);
-    task.model = paper_model(task.profile < paper.mix.size() / 2, models.below(2) == 1);
+    task.model = paper_model(is_small(paper.mix, task.profile), models.below(2) == 1);
+    if (paper.only_model >= 0) task.model = paper.only_model;
     task.queries = static_cast<std::uint16_t>(draw_queries(paper.queries_per_task, counts));
     Random own = queries.fork();
     for (int q = 0; q < task.queries; ++q) {
@@ -211,6 +230,10 @@ Result<PaperWorkload> paper_workload(std::string_view name) {
   return not_found(cat("unknown workload ", quoted(name),
                        near ? cat("; did you mean ", *near, "?") : std::string("."),
                        " Known: ", join_words(paper_workload_names()), "."));
+}
+
+bool is_small(const std::vector<Share>& mix, std::size_t profile) {
+  return profile < mix.size() / 2;
 }
 
 std::int8_t paper_model(bool small, bool second) {

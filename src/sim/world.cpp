@@ -67,8 +67,8 @@ Summary World::run() {
   while (next_thing()) {
   }
   CHECK(live_count_ == 0);  // nobody waits for ever
-  const double span = to_seconds(now_.time_since_epoch());
-  summary_.end_s = to_seconds(last_finish_.time_since_epoch());
+  const double span = to_seconds(now_);
+  summary_.end_s = to_seconds(last_finish_);
   if (span > 0) {
     const double denominator = static_cast<double>(scheduler_.node().cost_denominator()) *
                                static_cast<double>(gpus_.size());
@@ -245,7 +245,7 @@ void World::perform(const core::MoveReport& a) {
     default:
       ++summary_.moves_ended_early;
   }
-  if (observer_.move) observer_.move({to_seconds(now_.time_since_epoch()), a});
+  if (observer_.move) observer_.move({to_seconds(now_), a.job.value() >> kSlotBits, a});
 }
 
 int World::run_index(const Live& live, core::RunId run) const {

@@ -1,5 +1,5 @@
 // See json_text.hpp.
-#include "cli/json_text.hpp"
+#include "files/json_text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,12 +11,12 @@
 #include <boost/json/string.hpp>
 #include <fmt/format.h>
 
-#include "cli/output.hpp"
-
-namespace tangram::cli {
+namespace tangram::files {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::size_t kLineBytes = 80;
 
 void append_string(std::string& out, std::string_view text) {
   const auto is_special = [](char c) {
@@ -53,7 +53,7 @@ void append_double(std::string& out, double number) {
 void append_lines(std::string& out, const json::value& value, int indent) {
   std::string short_form;
   append_json(short_form, value);
-  const bool fits = indent + width_of(short_form) < kScreenColumns;
+  const bool fits = static_cast<std::size_t>(indent) + short_form.size() < kLineBytes;
   if (fits || !(value.is_object() || value.is_array())) {
     out += short_form;
     return;
@@ -136,4 +136,4 @@ std::string json_text(const json::value& value) {
   return out + '\n';
 }
 
-}  // namespace tangram::cli
+}  // namespace tangram::files

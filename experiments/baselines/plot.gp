@@ -1,0 +1,14 @@
+set datafile separator comma
+set terminal svg size 980,520 font "DejaVu Sans,13" background rgb "white" dynamic
+set key noenhanced
+set grid ytics lc rgb "#d9dee7" lt 1
+set border 3 lc rgb "#5b6475"
+set tics nomirror
+set style data histograms
+set style histogram clustered gap 1.5
+set style fill solid 0.85 noborder
+set ylabel "mean makespan (s)"
+set xtics rotate by -35 noenhanced font ",11"
+set yrange [0:*]
+set bmargin 7
+plot for [i=0:3] "baselines.csv" using (column(2+2*i)):xtic(1) title columnheader(2+2*i)

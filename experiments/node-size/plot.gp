@@ -1,0 +1,13 @@
+set datafile separator comma
+set terminal svg size 900,440 font "DejaVu Sans,13" background rgb "white" dynamic
+set key noenhanced
+set grid ytics lc rgb "#d9dee7" lt 1
+set border 3 lc rgb "#5b6475"
+set tics nomirror
+set style fill solid 0.85 noborder
+set ylabel "reduction of makespan against first fit"
+set xtics rotate by -35 noenhanced font ",10"
+set boxwidth 0.7
+set bmargin 7
+set key off
+plot "node-size.csv" every ::1 using 0:6:7:xtic(sprintf("%s, %s", strcol(1), strcol(2))) with boxerrorbars lw 1.2 lc rgb "#1f6feb"

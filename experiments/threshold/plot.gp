@@ -1,0 +1,10 @@
+set datafile separator comma
+set terminal svg size 900,440 font "DejaVu Sans,13" background rgb "white" dynamic
+set key noenhanced
+set grid ytics lc rgb "#d9dee7" lt 1
+set border 3 lc rgb "#5b6475"
+set tics nomirror
+set xlabel "threshold"
+set ylabel "mean makespan (s)"
+set yrange [0:*]
+plot for [i=0:3] "threshold.csv" using 1:(column(2+2*i)):(column(3+2*i)) with yerrorlines lw 1.8 pt 7 ps 0.5 title columnheader(2+2*i)

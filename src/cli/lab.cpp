@@ -1,0 +1,150 @@
+// `tangram lab paper` and `tangram lab extra`: the experiments, their report, and on the screen
+// what the paper says beside what we got.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/progress.hpp"
+#include "cli/verbs.hpp"
+#include "lab/suite.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct LabOptions {
+  lab::SuiteOptions suite;
+  std::vector<std::string> only;
+  std::vector<std::string> knobs;
+  bool no_plots = false;
+};
+
+struct Word {
+  Style style;
+  const char* text;
+};
+Word word_of(lab::Verdict::Holds holds) {
+  switch (holds) {
+    case lab::Verdict::Holds::kYes:
+      return {Style::kGood, "reproduced"};
+    case lab::Verdict::Holds::kPartly:
+      return {Style::kYellow, "in part"};
+    case lab::Verdict::Holds::kNo:
+      return {Style::kBad, "not reproduced"};
+  }
+  return {Style::kBad, "?"};
+}
+
+void print_report(const lab::SuiteOptions& suite, const lab::SuiteReport& report, Output& out) {
+  for (const lab::Section& section : report.sections) {
+    out.line(out.paint(section.experiment.title, Style::kBold) + "  (" +
+             section.experiment.section + ")");
+    for (const lab::Verdict& v : section.verdicts) {
+      const Word word = word_of(v.holds);
+      out.paragraph(cat("paper: ", v.says, "."));
+      out.paragraph(cat("ours:  ", v.ours, "."));
+      out.line("  " + out.paint(word.text, word.style));
+    }
+    if (section.verdicts.empty()) {
+      for (const lab::ResultTable& t : section.findings.tables) {
+        out.paragraph(t.caption + ":");
+        std::vector<Column> columns;
+        for (const std::string& name : t.columns) columns.push_back({"  " + name});
+        Table table(columns);
+        for (const auto& row : t.rows) {
+          std::vector<Cell> cells;
+          for (const std::string& cell : row) cells.emplace_back("  " + cell);
+          table.row(std::move(cells));
+        }
+        table.print(out);
+      }
+    }
+    out.line();
+  }
+  out.line(cat("The whole report: ", suite.out, "/index.html"));
+}
+
+Result<void> run(const LabOptions& options, const std::vector<std::string>& all,
+                 const Command& command, Output& out) {
+  lab::SuiteOptions suite = options.suite;
+  suite.command = command.typed;
+  suite.plots = !options.no_plots;
+  suite.experiments = all;
+  if (!options.only.empty()) {
+    for (const std::string& id : options.only) {
+      if (std::ranges::find(all, id) != all.end()) continue;
+      return not_found(cat("unknown experiment ", quoted(id), ". Known: ", join_words(all), "."));
+    }
+    suite.experiments = options.only;
+  }
+  if (suite.study.seeds < 0 || suite.study.seeds > 100'000) {
+    return invalid("--seeds must be from 1 to 100000.");
+  }
+  for (const std::string& knob : options.knobs) {
+    const auto set = sim::set_knob(suite.study.knobs, knob);
+    if (!set) return std::unexpected(set.error());
+  }
+  lab::Progress progress;
+  suite.study.progress = &progress;
+  Result<lab::SuiteReport> report = failed("not run");
+  {
+    const ProgressBar bar([&] {
+      const std::uint32_t stage = progress.stage;
+      const std::string name =
+          stage == 0 || stage > suite.experiments.size() ? "" : suite.experiments[stage - 1];
+      return ProgressState{fmt::format("{}/{} {}", stage, suite.experiments.size(), name),
+                           progress.done, progress.total};
+    });
+    report = lab::run_suite(suite);
+  }
+  if (!report) return std::unexpected(report.error());
+  if (command.json) {
+    out.add(lab::report_json(suite, *report));
+  } else {
+    print_report(suite, *report, out);
+  }
+  return {};
+}
+
+void add_suite(CLI::App& lab, Command& command, const char* name, const char* summary,
+               const std::vector<std::string>& all, const char* title) {
+  CLI::App* verb = lab.add_subcommand(name, summary);
+  const auto o = std::make_shared<LabOptions>();
+  o->suite.title = title;
+  o->suite.out = std::string("report") + (std::string_view(name) == "paper" ? "" : "-extra");
+  verb->add_option("--out", o->suite.out, cat("Folder of the report (", o->suite.out, ")"))
+      ->option_text("DIR");
+  verb->add_option("--only", o->only, cat("Some of: ", join_words(all)))
+      ->delimiter(',')
+      ->option_text("NAMES");
+  verb->add_option("--seeds", o->suite.study.seeds, "Instead of what each experiment says")
+      ->option_text("N");
+  verb->add_option("--seed", o->suite.study.first_seed, "The first (1)")->option_text("N");
+  verb->add_option("--threads", o->suite.study.threads,
+                   "Threads (one per core); they do not change the results")
+      ->option_text("N")
+      ->check(CLI::Range(0U, 1024U));
+  verb->add_option("--knob", o->knobs, "An assumption of the world; see `tangram sim knobs`")
+      ->option_text("NAME=VALUE")
+      ->take_all();
+  verb->add_option("--experiments", o->suite.directory,
+                   "A folder of experiments of your own, instead of those built in")
+      ->option_text("DIR");
+  verb->add_flag("--no-plots", o->no_plots, "Draw nothing: no gnuplot is needed");
+  add_output_options(*verb, command);
+  verb->callback([&command, &all, o] {
+    command.run = [&command, &all, o](Output& out) { return run(*o, all, command, out); };
+  });
+}
+
+}  // namespace
+
+void add_lab(CLI::App& app, Command& command) {
+  CLI::App* lab = app.add_subcommand("lab", "The paper's experiments, and ours, as a report");
+  lab->require_subcommand(0, 1);
+  lab->footer("Example:\n  tangram lab paper --out report && xdg-open report/index.html");
+  add_suite(*lab, command, "paper", "All experiments of the paper", lab::paper_suite(),
+            "The paper's experiments, simulated");
+  add_suite(*lab, command, "extra", "Threshold, sensitivity, baselines, other GPUs, larger nodes",
+            lab::extra_suite(), "Beyond the paper");
+}
+
+}  // namespace tangram::cli

@@ -1,0 +1,43 @@
+// Progress: a bar with the time left, on standard error and only where a person looks. One rule: it
+// reads counters and draws; the work never waits for it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace tangram::cli {
+
+struct ProgressState {
+  std::string label;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  // 0: not known
+};
+
+// "label  [######----]  62 %  1,240 of 2,000  8 s left"; fits the columns.
+[[nodiscard]] std::string progress_line(const ProgressState& state, double seconds, int columns);
+
+class ProgressBar {
+ public:
+  // Asks for the state five times a second until it is destroyed; draws nothing unless standard
+  // error is a terminal.
+  explicit ProgressBar(std::function<ProgressState()> state);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+ private:
+  void draw();
+
+  std::function<ProgressState()> state_;
+  std::mutex mutex_;
+  std::condition_variable stop_;
+  bool stopping_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace tangram::cli

@@ -1,0 +1,174 @@
+// See sim_grid.hpp.
+#include "cli/sim_grid.hpp"
+
+#include <atomic>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/progress.hpp"
+#include "files/json_text.hpp"
+#include "sim/statistics.hpp"
+#include "sim/trials.hpp"
+
+namespace tangram::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint32_t kMostSeeds = 1'000'000;
+
+std::string shown(const std::vector<double>& values, int digits) {
+  const sim::Estimate e = sim::estimate(values);
+  if (values.size() < 2) return fmt::format("{:.{}f}", e.mean, digits);
+  return fmt::format("{:.{}f} ± {:.{}f}", e.mean, digits, e.ci95, digits);
+}
+
+json::object estimate_json(const std::vector<double>& values) {
+  const sim::Estimate e = sim::estimate(values);
+  return {{"mean", e.mean}, {"ci95", e.ci95}};
+}
+
+// Against the first cell of the same row.
+const CellResult& base_of(const std::vector<CellResult>& cells, std::size_t i) {
+  while (i > 0 && cells[i - 1].row == cells[i].row) --i;
+  return cells[i];
+}
+
+}  // namespace
+
+void add_grid_options(CLI::App& verb, GridOptions& o) {
+  add_sim_options(verb, o.sim);
+  verb.add_option("--policies", o.policies,
+                  "What to compare: PLACEMENT or PLACEMENT/MIGRATION, parted by commas; the first "
+                  "is what the others are held against")
+      ->delimiter(',')
+      ->option_text("A,B/off,…")
+      ->group("Policy");
+  verb.add_option("--seeds", o.seeds, "Workloads per cell, the same for all (10)")
+      ->option_text("N")
+      ->group("World");
+  verb.add_option("--threads", o.threads, "Threads (one per core); they do not change the results")
+      ->option_text("N")
+      ->group("World");
+}
+
+Result<void> set_policy_pair(SimOptions& options, std::string_view pair) {
+  const std::size_t slash = pair.find('/');
+  options.policy = pair.substr(0, slash);
+  if (slash != std::string_view::npos) options.migration = pair.substr(slash + 1);
+  return {};
+}
+
+Result<std::vector<CellResult>> run_grid(const std::vector<GridCell>& cells, const GridOptions& o) {
+  if (o.seeds < 1 || o.seeds > kMostSeeds) {
+    return invalid(fmt::format("--seeds must be from 1 to {}, not {}.", kMostSeeds, o.seeds));
+  }
+  if (o.threads > 1024) return invalid("--threads must be at most 1024.");
+  std::vector<sim::Trial> trials;
+  std::uint64_t tasks = 0;
+  for (const GridCell& cell : cells) {
+    for (std::uint32_t s = 0; s < o.seeds; ++s) {
+      trials.push_back(
+          {cell.plan.setting, [&cell, seed = o.sim.seed + s] { return cell.plan.workload(seed); }});
+      tasks += cell.plan.tasks;
+    }
+  }
+  std::vector<CellResult> results;
+  for (const GridCell& cell : cells) {
+    CellResult result;
+    result.row = cell.row;
+    result.label = cell.label;
+    for (auto* values : {&result.wait, &result.execution, &result.makespan, &result.wait_p95,
+                         &result.fragmentation, &result.moves}) {
+      values->resize(o.seeds);
+    }
+    results.push_back(std::move(result));
+  }
+  std::vector<std::uint64_t> refused(trials.size());
+  std::atomic<std::uint64_t> finished = 0;
+  const auto keep = [&](std::size_t i, const sim::Summary& s) {
+    CellResult& r = results[i / o.seeds];
+    const std::size_t seed = i % o.seeds;
+    r.wait[seed] = s.wait.mean();
+    r.execution[seed] = s.execution.mean();
+    r.makespan[seed] = s.makespan.mean();
+    r.wait_p95[seed] = s.wait.quantile(0.95);
+    r.fragmentation[seed] = s.fragmentation;
+    r.moves[seed] = static_cast<double>(s.moves_done);
+    refused[i] = s.refused;
+  };
+  {
+    const ProgressBar bar([&] { return ProgressState{"simulating", finished.load(), tasks}; });
+    const auto done = sim::run_trials(trials, {.threads = o.threads, .finished = &finished}, keep);
+    if (!done) return std::unexpected(done.error());
+  }
+  for (std::size_t i = 0; i < refused.size(); ++i) results[i / o.seeds].refused += refused[i];
+  return results;
+}
+
+void print_grid(const std::vector<CellResult>& cells, const std::string& varied, Output& out) {
+  std::vector<Column> columns;
+  if (!varied.empty()) columns.push_back({varied, Align::kRight});
+  for (const char* heading : {"POLICY", "WAIT", "EXECUTION", "MAKESPAN", "LESS", "MOVES"}) {
+    columns.push_back(
+        {heading, std::string_view(heading) == "POLICY" ? Align::kLeft : Align::kRight});
+  }
+  Table table(columns);
+  std::uint64_t refused = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const CellResult& cell = cells[i];
+    const CellResult& base = base_of(cells, i);
+    std::vector<Cell> row;
+    if (!varied.empty()) row.emplace_back(&base == &cell ? cell.row : std::string());
+    row.emplace_back(cell.label, Style::kCyan);
+    row.emplace_back(shown(cell.wait, 1));
+    row.emplace_back(shown(cell.execution, 1));
+    row.emplace_back(shown(cell.makespan, 1));
+    const sim::Estimate less = sim::reduction(base.makespan, cell.makespan);
+    row.emplace_back(&base == &cell ? std::string("-")
+                     : cell.makespan.size() < 2
+                         ? fmt::format("{:.1f} %", 100 * less.mean)
+                         : fmt::format("{:.1f} % ± {:.1f}", 100 * less.mean, 100 * less.ci95));
+    row.emplace_back(shown(cell.moves, 1));
+    table.row(std::move(row));
+    refused += cell.refused;
+  }
+  table.print(out);
+  out.line();
+  out.line(
+      "Seconds per job, mean ± 95 % confidence interval over the seeds; LESS: makespan (wait +");
+  out.line("execution) against the first policy, paired by seed.");
+  if (refused > 0)
+    out.line(fmt::format("{} jobs were refused: no GPU here has their profile.", refused));
+}
+
+std::string grid_json(const std::vector<CellResult>& cells, const std::string& varied,
+                      const GridOptions& o) {
+  json::array rows;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const CellResult& cell = cells[i];
+    const sim::Estimate less = sim::reduction(base_of(cells, i).makespan, cell.makespan);
+    json::object row;
+    if (!varied.empty()) row[varied] = cell.row;
+    row["policy"] = cell.label;
+    row["wait_s"] = estimate_json(cell.wait);
+    row["wait_p95_s"] = estimate_json(cell.wait_p95);
+    row["execution_s"] = estimate_json(cell.execution);
+    row["makespan_s"] = estimate_json(cell.makespan);
+    row["makespan_reduction"] = json::object{{"mean", less.mean}, {"ci95", less.ci95}};
+    row["fragmentation"] = estimate_json(cell.fragmentation);
+    row["moves"] = estimate_json(cell.moves);
+    row["refused"] = cell.refused;
+    rows.push_back(std::move(row));
+  }
+  return files::json_text(
+      json::object{{"workload", o.sim.trace.empty() ? o.sim.workload : o.sim.trace},
+                   {"first_seed", o.sim.seed},
+                   {"seeds", o.seeds},
+                   {"rows", std::move(rows)}});
+}
+
+}  // namespace tangram::cli

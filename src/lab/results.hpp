@@ -1,0 +1,59 @@
+// Results: what an experiment found, as data: tables, figures, the paper's claims beside ours, and
+// every number as JSON. One rule: nothing here knows how it will be shown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <boost/json/object.hpp>
+
+#include "lab/experiment.hpp"
+#include "sim/statistics.hpp"
+
+namespace tangram::lab {
+
+struct ResultTable {
+  std::string caption;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  // the first cell is the row's name
+};
+
+struct Series {      // for the figure: a CSV file
+  std::string name;  // ablation.csv
+  std::string csv;
+};
+
+// One claim of the paper and what became of it.
+struct Verdict {
+  enum class Holds { kYes, kPartly, kNo };
+
+  std::string says;
+  std::string ours;
+  Holds holds = Holds::kNo;
+};
+
+// A measure by workload, to hold the claims against.
+struct Measure {
+  std::string name;
+  std::string on;
+  sim::Estimate value;     // a share: 0.13 is 13 %
+  bool meaningful = true;  // false: both sides are near zero, no percentage is given
+  std::string note;        // shown instead, if not meaningful
+};
+
+struct Findings {
+  std::vector<ResultTable> tables;
+  std::vector<Series> series;
+  std::vector<Measure> measures;
+  std::vector<std::string> remarks;  // what a reader must know, in sentences
+  boost::json::object numbers;
+};
+
+// A share as "12.3 % ± 0.4"; ± only where there is an interval.
+[[nodiscard]] std::string percent(const sim::Estimate& share);
+[[nodiscard]] std::string with_interval(const sim::Estimate& value, int digits);
+[[nodiscard]] boost::json::object to_json(const sim::Estimate& value);
+
+[[nodiscard]] std::vector<Verdict> judge(const Experiment& experiment, const Findings& findings);
+
+}  // namespace tangram::lab

@@ -1,0 +1,117 @@
+// Time per output token of each language model against the number of concurrent tasks (§V-B): all
+// tasks arrive in the first second, less than 75 % of the node's compute slices are used, and the
+// threshold is the average load when all of them run.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lab/kinds.hpp"
+#include "policies/registry.hpp"
+#include "sim/llm.hpp"
+
+namespace tangram::lab {
+namespace {
+
+constexpr const char* kPolicies[] = {"paper", "first-fit", "owp-style", "elasticbatch-style"};
+constexpr double kMostUsed = 0.75;
+
+struct Sizes {
+  double mean = 0;  // compute slices of the tasks of one model
+  int largest = 0;
+};
+
+Sizes sizes_of(const sim::PaperWorkload& w, const mig::Model& gpu) {
+  Sizes sizes;
+  double all = 0;
+  for (std::size_t i = 0; i < w.mix.size(); ++i) {
+    const bool runs = sim::paper_model(sim::is_small(w.mix, i), false) == w.only_model ||
+                      sim::paper_model(sim::is_small(w.mix, i), true) == w.only_model;
+    const auto profile = gpu.find_profile(w.mix[i].profile);
+    if (!runs || !profile) continue;
+    const int slices = gpu.profile(*profile).compute_slices;
+    sizes.mean += w.mix[i].count * slices;
+    sizes.largest = std::max(sizes.largest, slices);
+    all += w.mix[i].count;
+  }
+  sizes.mean /= std::max(all, 1.0);
+  return sizes;
+}
+
+std::vector<sim::Setting> settings_of(const sim::Setting& node, double load) {
+  std::vector<sim::Setting> settings;
+  for (const char* policy : kPolicies) {
+    sim::Setting setting = node;
+    setting.tuning.placement = policy;
+    setting.tuning.migration = "off";
+    setting.tuning.queue = (*policies::find_placement(policy))->queue;
+    setting.tuning.threshold = core::Threshold::from_billionths(
+        static_cast<std::int64_t>(std::min(1.0, load) * core::Threshold::kOne));
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+std::vector<double> tpots(const Runs& runs, std::size_t model) {
+  std::vector<double> values;
+  for (const Run& run : runs) values.push_back(run.tpot[model] * 1e3);
+  return values;
+}
+
+}  // namespace
+
+Result<Findings> run_tpot(Study& study, const Experiment& e) {
+  Findings found;
+  const auto node = study.node(e);
+  if (!node) return std::unexpected(node.error());
+  const mig::Model& gpu = *node->gpus.front().model;
+  const double slices = static_cast<double>(gpu.compute_slices()) * e.gpus;
+  ResultTable table{.caption = "Milliseconds per output token with the most tasks at once",
+                    .columns = {"model", "tasks", "conditional LB", "first fit", "owp-style",
+                                "elasticbatch-style", "against the best other"},
+                    .rows = {}};
+  std::string csv =
+      "model,tasks,paper,paper_ci95,first_fit,first_fit_ci95,owp,owp_ci95,"
+      "elasticbatch,elasticbatch_ci95\n";
+  for (std::size_t m = 0; m < sim::kLanguageModels; ++m) {
+    const std::string model(sim::language_models()[m].name);
+    auto workload = study.workload(e, e.workloads.front(), *node);
+    if (!workload) return std::unexpected(workload.error());
+    workload->within_s = 1;
+    workload->only_model = static_cast<std::int8_t>(m);
+    const Sizes sizes = sizes_of(*workload, gpu);
+    const int most = static_cast<int>(kMostUsed * slices) / std::max(1, sizes.largest);
+    boost::json::array points;
+    for (int n = 1; n <= most; ++n) {
+      workload->tasks = n;
+      const auto runs = study.run(e, settings_of(*node, n * sizes.mean / slices), *workload);
+      if (!runs) return std::unexpected(runs.error());
+      csv += fmt::format("{},{}", model, n);
+      boost::json::object point{{"tasks", n}};
+      std::vector<std::string> row{model, std::to_string(n)};
+      sim::Estimate least{1, 0};
+      const auto ours = tpots((*runs)[0], m);
+      for (std::size_t p = 0; p < std::size(kPolicies); ++p) {
+        const auto values = tpots((*runs)[p], m);
+        const sim::Estimate value = sim::estimate(values);
+        csv += fmt::format(",{:.3f},{:.3f}", value.mean, value.ci95);
+        point[kPolicies[p]] = to_json(value);
+        row.push_back(with_interval(value, 0));
+        if (p == 0) continue;
+        const sim::Estimate cut = sim::reduction(values, ours);
+        if (cut.mean < least.mean) least = cut;
+      }
+      csv += '\n';
+      points.push_back(std::move(point));
+      if (n < most) continue;
+      row.push_back(percent(least));
+      table.rows.push_back(std::move(row));
+      found.measures.push_back({.name = "tpot_reduction", .on = model, .value = least, .note = {}});
+    }
+    found.numbers[model] = std::move(points);
+  }
+  found.tables.push_back(std::move(table));
+  found.series.push_back({"tpot.csv", std::move(csv)});
+  return found;
+}
+
+}  // namespace tangram::lab

@@ -1,0 +1,22 @@
+// Arrangements: every way to spread a given multiset of instances over GPUs of one model, for
+// static partitioning (§V-C: the same instances, only their places differ). The order of the GPUs
+// counts, because first fit goes by it; where on its GPU an instance stands does not, and one legal
+// layout is taken. One rule: all of them, or an error that says why there are none.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/error.hpp"
+#include "mig/model.hpp"
+#include "sim/workload.hpp"
+
+namespace tangram::sim {
+
+using Arrangement = std::vector<std::vector<mig::Placement>>;  // a layout per GPU
+
+[[nodiscard]] Result<std::vector<Arrangement>> arrangements(const mig::Model& model,
+                                                            const std::vector<Share>& multiset,
+                                                            std::uint32_t gpus);
+
+}  // namespace tangram::sim
