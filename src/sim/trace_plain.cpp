@@ -138,9 +138,7 @@ Result<void> read_plain(TraceRows& rows, const TraceOptions& options, Trace& tra
   PlainRows plain(rows, trace);
   const auto done = rows.each(trace, [&](TraceRow& row) { plain.take(row); });
   if (!done) return done;
-  if (!std::ranges::is_sorted(trace.tasks, {}, &Task::arrival_s)) {
-    std::ranges::stable_sort(trace.tasks, {}, &Task::arrival_s);
-  }
+  sort_by_arrival(trace.tasks);
   if (options.most_tasks > 0 && trace.tasks.size() > options.most_tasks) {
     trace.not_used = trace.tasks.size() - options.most_tasks;
     trace.tasks.resize(static_cast<std::size_t>(options.most_tasks));

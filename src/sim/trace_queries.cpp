@@ -49,9 +49,7 @@ class QueryRows {
   }
 
   std::vector<Query> by_arrival() && {
-    if (!std::ranges::is_sorted(queries_, {}, &Query::arrival_s)) {
-      std::ranges::stable_sort(queries_, {}, &Query::arrival_s);
-    }
+    sort_by_arrival(queries_);
     return std::move(queries_);
   }
 

@@ -3,6 +3,7 @@
 // first mistake of a row is its reason, and it names the column, what is there and what is needed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -90,6 +91,21 @@ class TraceRows {
   std::uint64_t header_line_ = 1;
   std::vector<std::string> header_;
 };
+
+// Brings rows into the order of their arrival; those of one time keep theirs. Not by stable_sort:
+// clang refuses that of g++ 12 as deprecated.
+template <class Row>
+void sort_by_arrival(std::vector<Row>& rows) {
+  if (std::ranges::is_sorted(rows, {}, &Row::arrival_s)) return;
+  std::vector<std::pair<double, std::size_t>> order;
+  order.reserve(rows.size());
+  for (const Row& row : rows) order.emplace_back(row.arrival_s, order.size());
+  std::ranges::sort(order);
+  std::vector<Row> sorted;
+  sorted.reserve(rows.size());
+  for (const auto& [arrival_s, at] : order) sorted.push_back(rows[at]);
+  rows = std::move(sorted);
+}
 
 // The forms. Each adds its tasks by arrival, not yet shifted or sped up, and fills the counts.
 [[nodiscard]] Result<void> read_plain(TraceRows& rows, const TraceOptions& options, Trace& trace);

@@ -101,7 +101,8 @@ Error no_kind(const TraceRows& rows, TraceForm form) {
   const auto near = meant_by(*missing, rows, *best);
   return rows.at_header(cat("the column ", *missing, " is missing",
                             near ? cat("; did you mean it by ", quoted(*near), "?") : ".",
-                            " Of the known forms, ", needs(form)));
+                            form == TraceForm::kAuto ? " Known forms: " : " The form ",
+                            needs(form)));
 }
 
 // A plain trace is ours: a column without a meaning is a misspelt one.
