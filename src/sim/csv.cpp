@@ -20,6 +20,14 @@ constexpr std::string_view kAfterQuote =
 
 bool has(std::string_view line, char c) { return line.find(c) != std::string_view::npos; }
 
+// Why a line is none of a CSV file, whatever its fields.
+std::string_view problem_of(std::string_view line) {
+  if (line.size() > kLongestCsvLine) return kTooLong;
+  if (has(line, '\0')) return kNul;
+  if (has(line, '\r')) return kStrayReturn;
+  return {};
+}
+
 }  // namespace
 
 CsvReader::CsvReader(std::string_view text) : rest_(text) {
@@ -53,10 +61,12 @@ void CsvReader::refuse(std::string_view problem) {
 }
 
 void CsvReader::split(std::string_view line) {
-  if (line.size() > kLongestCsvLine) return refuse(kTooLong);
-  if (has(line, '\0')) return refuse(kNul);
-  if (has(line, '\r')) return refuse(kStrayReturn);
-  if (has(line, '"')) return split_quoted(line);
+  problem_ = problem_of(line);
+  if (!problem_.empty()) return;
+  if (has(line, '"')) {
+    split_quoted(line);
+    return;
+  }
   for (std::size_t at = 0; at <= line.size();) {
     const std::size_t comma = std::min(line.find(',', at), line.size());
     fields_.push_back(line.substr(at, comma - at));
@@ -71,11 +81,11 @@ void CsvReader::split_quoted(std::string_view line) {
     std::size_t end = std::min(line.find(',', at), line.size());
     if (at < line.size() && line[at] == '"') {
       end = take_quoted(line, at);
-      if (!problem_.empty()) return;
     } else {
       fields_.push_back(line.substr(at, end - at));
-      if (has(fields_.back(), '"')) return refuse(kStrayQuote);
+      if (has(fields_.back(), '"')) refuse(kStrayQuote);
     }
+    if (!problem_.empty()) return;
     at = end + 1;
   }
 }

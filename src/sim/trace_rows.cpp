@@ -16,9 +16,9 @@ constexpr std::size_t kMostBadRowsKept = 5;
 // Finite numbers only, and nothing beside them.
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, status] = std::from_chars(text.data(), last, value);
-  if (status != std::errc{} || end != last || !std::isfinite(value)) return std::nullopt;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (!std::isfinite(value)) return std::nullopt;
   return value;
 }
 

@@ -11,7 +11,7 @@
 namespace tangram::sim {
 namespace {
 
-constexpr double kLastArrival_s = 1e10;
+constexpr double kLastArrival = 1e10;   // s after the first
 constexpr double kMostQueries = 65535;  // of a task
 constexpr std::size_t kMostShares = 64;
 
@@ -69,7 +69,11 @@ std::optional<std::string> meant_by(std::string_view name, const TraceRows& rows
 int likeness(const TraceRows& rows, const Kind& kind) {
   int points = 0;
   for (const std::string& name : kind.needed) {
-    points += rows.find(name) ? 2 : meant_by(name, rows, kind) ? 1 : 0;
+    if (rows.find(name)) {
+      points += 2;
+    } else if (meant_by(name, rows, kind)) {
+      points += 1;
+    }
   }
   return points;
 }
@@ -129,10 +133,13 @@ Result<TraceForm> tell_form(const TraceRows& rows, TraceForm form) {
 }
 
 Result<void> check_options(const TraceOptions& options) {
-  if (!(options.speed_up > 0) || !std::isfinite(options.speed_up)) {
+  const bool good_speed = options.speed_up > 0 && std::isfinite(options.speed_up);
+  if (!good_speed) {
     return invalid("the speed-up of a trace must be a number above 0.");
   }
-  if (!(options.queries_per_task > 0 && options.queries_per_task <= kMostQueries)) {
+  const bool good_queries =
+      options.queries_per_task > 0 && options.queries_per_task <= kMostQueries;
+  if (!good_queries) {
     return invalid("the queries per task of a trace must be above 0 and at most 65535.");
   }
   if (!(options.most_tokens > 0)) return invalid("the most tokens of a query must be above 0.");
@@ -163,7 +170,7 @@ Result<void> check_tasks(const TraceRows& rows, const Trace& trace) {
 Result<void> set_clock(const TraceRows& rows, double speed_up, std::vector<Task>& tasks) {
   const double first = tasks.front().arrival_s;
   for (Task& task : tasks) task.arrival_s = (task.arrival_s - first) / speed_up;
-  if (tasks.back().arrival_s <= kLastArrival_s) return {};
+  if (tasks.back().arrival_s <= kLastArrival) return {};
   return std::unexpected(rows.at_header(
       "the last task would come more than 1e10 seconds after the first; use a larger speed-up."));
 }
