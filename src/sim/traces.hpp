@@ -1,5 +1,5 @@
 // Traces: workloads that people have as CSV files. Three forms are known: BurstGPT's, the Azure
-// LLM inference traces, and a plain one of Tangram's own (docs/simulator.md):
+// LLM inference traces, and a plain one of Tangram's own (docs/traces.md):
 //     arrival_s,profile,duration_s[,transfer_share][,movable]
 //     arrival_s,profile,model,prompt_tokens,response_tokens[,queries][,movable]
 // The first line names the columns, in any order. Rows of BurstGPT and Azure are single queries
@@ -38,17 +38,23 @@ struct BadRow {
   std::string reason;
 };
 
+// rows = rows of the tasks + bad_rows + left_out + not_used. A row is a task of the plain form, and
+// a query of the others.
 struct Trace {
-  std::string name;
+  std::string name;                    // of the file, without its directory
+  TraceForm form = TraceForm::kPlain;  // never kAuto
   std::vector<std::string> profiles;
-  std::vector<Task> tasks;        // by arrival; the first arrives at 0
+  std::vector<Task> tasks;        // by arrival, at least one; the first arrives at 0
   std::uint64_t rows = 0;         // of data
   std::uint64_t bad_rows = 0;     // skipped
   std::vector<BadRow> first_bad;  // at most five of them
   std::uint64_t left_out = 0;     // failures (no tokens) and outliers; not bad
+  std::uint64_t not_used = 0;     // came after the last of most_tasks
 };
 
-// `file_name` is for messages only.
+// Rows need not be in the order of their arrival: they are brought into it, and those of one time
+// stay as they are in the file. `file_name` is for messages and the name only; errors of the file
+// read "file:17: reason".
 [[nodiscard]] Result<Trace> read_trace(std::string_view text, std::string_view file_name,
                                        const TraceOptions& options);
 

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "sim/burstgpt.hpp"
+#include "sim/mix.hpp"
 #include "sim/random.hpp"
 
 namespace tangram::sim {
@@ -35,29 +36,6 @@ Query draw_query(bool long_queries, Random& random) {
   }
 }
 
-// Draws an index in proportion to the counts.
-class Mix {
- public:
-  explicit Mix(const std::vector<Share>& shares) {
-    for (const Share& share : shares) up_to_.push_back(all_ += share.count);
-  }
-  std::uint8_t draw(Random& random) const {
-    const auto at = static_cast<int>(random.below(static_cast<std::uint64_t>(all_)));
-    const auto found = std::ranges::upper_bound(up_to_, at);
-    return static_cast<std::uint8_t>(found - up_to_.begin());
-  }
-
- private:
-  std::vector<int> up_to_;
-  int all_ = 0;
-};
-
-std::vector<std::string> names_of(const std::vector<Share>& mix) {
-  std::vector<std::string> names;
-  for (const Share& share : mix) names.push_back(share.profile);
-  return names;
-}
-
 double draw_duration(const Synthetic& s, Random& random) {
   switch (s.law) {
     case DurationLaw::kExponential:
@@ -68,12 +46,6 @@ double draw_duration(const Synthetic& s, Random& random) {
       return s.mean_duration_s * std::exp(s.sigma * random.normal() - s.sigma * s.sigma / 2);
   }
   return s.mean_duration_s;
-}
-
-int draw_queries(double mean, Random& random) {
-  const double below = std::floor(mean);
-  const double more = random.uniform() < mean - below ? 1 : 0;
-  return std::max(1, static_cast<int>(below + more));
 }
 
 // A stream for each purpose, so that turning one knob leaves the other draws alone.
