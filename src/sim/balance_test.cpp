@@ -125,6 +125,33 @@ TEST(Balance, IntegralsAreSumsOverTasks) {
   }
 }
 
+// "After every change" means that nothing changes between two samples.
+TEST(Balance, SamplesAfterEveryChangeAddUpToTheSummary) {
+  for (const bool paper : {false, true}) {
+    Setting setting = node_of(2);
+    setting.tuning.restraint = no_restraint();
+    const auto seen = watch(setting, tasks_of(paper, 9));
+    SampleRow before;
+    double fragmentation = 0;
+    double used = 0;
+    double waiting = 0;
+    for (const SampleRow& sample : seen.samples) {
+      const double seconds = sample.at_s - before.at_s;
+      ASSERT_GE(seconds, 0);
+      fragmentation += before.fragmentation * seconds;
+      used += before.compute_used * seconds;
+      waiting += static_cast<double>(before.waiting) * seconds;
+      before = sample;
+    }
+    const double end = seen.summary.end_s;
+    EXPECT_NEAR(fragmentation / end, seen.summary.fragmentation, 1e-9);
+    EXPECT_NEAR(used / end, seen.summary.compute_used, 1e-9);
+    EXPECT_NEAR(waiting / end, seen.summary.waiting, 1e-9);
+    EXPECT_EQ(before.live, 0U);
+    EXPECT_EQ(before.at_s, end);
+  }
+}
+
 struct Counts {
   std::vector<std::uint32_t> desired;
   std::vector<std::uint32_t> serving;
@@ -154,6 +181,26 @@ void expect_sample(const Seen& seen, const SampleRow& sample, bool after) {
   std::uint64_t live = 0;
   for (const std::uint32_t count : counts.desired) live += count;
   ASSERT_EQ(sample.live, live) << "at " << sample.at_s;
+}
+
+TEST(Balance, SamplesSayWhatIsDesiredAndWhatIsThere) {
+  Setting setting = node_of(2);
+  setting.tuning.restraint = no_restraint();
+  const auto seen = watch(setting, tasks_of(true, 10));
+  for (std::size_t i = 0; i < seen.samples.size(); ++i) {
+    if (i + 1 < seen.samples.size() && seen.samples[i + 1].at_s == seen.samples[i].at_s) continue;
+    expect_sample(seen, seen.samples[i], true);
+  }
+  std::uint64_t left = 0;
+  for (const std::uint32_t count : seen.samples.back().actual) left += count;
+  EXPECT_GT(seen.summary.destroyed, 0U);
+  EXPECT_EQ(left, seen.summary.created - seen.summary.destroyed);
+  // Each arrival is a change.
+  for (const JobRow& row : seen.jobs) {
+    EXPECT_TRUE(std::ranges::any_of(seen.samples,
+                                    [&](const SampleRow& s) { return s.at_s == row.arrival_s; }))
+        << "task " << row.id;
+  }
 }
 
 TEST(Balance, PeriodicSamplesAreAtExactMultiples) {

@@ -257,6 +257,18 @@ TEST(Simulate, AStaticLayoutServesItsProfilesAndNothingChanges) {
   }
 }
 
+// Samples begin when the node is complete.
+TEST(Simulate, SamplesOfAStaticNodeAreShares) {
+  const auto seen = watch(static_node(2, {"4g.20gb@0", "3g.20gb@4"}),
+                          workload_of("one", {"4g.20gb"}, {timed(1, 0, 5)}));
+  ASSERT_FALSE(seen.samples.empty());
+  for (const auto& sample : seen.samples) {
+    EXPECT_TRUE(sample.compute_used >= 0 && sample.compute_used <= 1) << sample.compute_used;
+    EXPECT_TRUE(sample.fragmentation >= 0 && sample.fragmentation <= 1) << sample.fragmentation;
+    EXPECT_EQ(sample.actual, std::vector<std::uint32_t>{2});
+  }
+}
+
 TEST(Simulate, WhatCannotBeSimulatedIsSaid) {
   EXPECT_FALSE(simulate(Setting(), workload_of("none", {}, {})));
   Setting setting = node_of(1);

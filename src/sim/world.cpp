@@ -63,6 +63,7 @@ void World::add_gpus(const Setting& setting) {
 }
 
 Summary World::run() {
+  begun_ = true;
   more_tasks_ = workload_.next(next_task_);
   while (next_thing()) {
   }
@@ -128,6 +129,7 @@ void World::arrive() {
   summary_.work_asked += live.passes;
   summary_.most_live = std::max(summary_.most_live, live_count_);
   ++desired_[task.profile];
+  changed_ = true;
   step(core::JobSubmitted{
       {.id = live.id, .profile = workload_.profiles[task.profile], .movable = task.movable}});
 }

@@ -156,6 +156,7 @@ class World {
   double waiting_seconds_ = 0;
   Instant last_finish_{};
   std::int64_t next_sample_ = 0;  // which sample is due
+  bool begun_ = false;            // the node is there; before, there is nothing to sample
   bool changed_ = false;
   std::vector<std::uint32_t> desired_;
   std::vector<std::uint32_t> actual_;

@@ -39,7 +39,7 @@ void World::account() {
     state.used = used;
   }
   touched_.clear();
-  if (observer_.sample && observer_.sample_every_s <= 0 && changed_) sample(now_);
+  if (begun_ && observer_.sample && observer_.sample_every_s <= 0 && changed_) sample(now_);
   changed_ = false;
 }
 
