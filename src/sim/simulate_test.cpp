@@ -316,6 +316,19 @@ TEST(Simulate, AReleasedInstanceRefusesDestructionForAtMostItsTime) {
   EXPECT_EQ(summary.in_use_waits, 0U);
 }
 
+// Two neighbours end at the same instant, and both of their instances must go.
+TEST(Simulate, EveryReleasedInstanceMayRefuseNotOnlyTheLast) {
+  Setting setting = node_of(1);
+  setting.knobs.in_use_s = 100;
+  setting.knobs.contention = 0;
+  setting.tuning.migration = "off";
+  const auto seen =
+      watch(setting, workload_of("three", {"3g.20gb", "7g.40gb"},
+                                 {timed(0, 0, 10.15), timed(0, 0, 10), timed(1, 1, 1)}));
+  ASSERT_EQ(seen.job(1).finished_s, seen.job(2).finished_s);
+  EXPECT_EQ(seen.summary.in_use_waits, 2U);
+}
+
 TEST(Simulate, TheChangesOfAGpuAreMadeOneAfterAnother) {
   std::vector<Task> tasks(7, timed(0, 0, 50));
   const auto one = watch(node_of(1), workload_of("seven", {"1g.5gb"}, tasks));

@@ -163,10 +163,11 @@ void World::perform(const core::CreateInstance& a) {
 }
 
 void World::perform(const core::DestroyInstance& a) {
-  const GpuState& gpu = gpus_[a.gpu.value()];
-  const bool refused = gpu.released == a.instance && gpu.free_from > now_;
-  if (refused) ++summary_.in_use_waits;
-  const Instant from = refused ? gpu.free_from : now_;
+  Instant from = now_;
+  for (const Released& released : gpus_[a.gpu.value()].released) {
+    if (released.instance == a.instance) from = std::max(from, released.free_from);
+  }
+  if (from > now_) ++summary_.in_use_waits;
   const Instant done = worker_time(a.gpu, from, duration_of(knobs_.destroy_s));
   reply(done - now_, {.gpu = a.gpu, .instance = a.instance, .kind = ReplyKind::kDestroyed});
   touch(a.gpu);

@@ -63,13 +63,16 @@ class World {
     std::int8_t serving = -1;  // which of the runs does the work
     std::int8_t next = -1;     // which will after the goal
   };
+  struct Released {
+    core::InstanceId instance;
+    Instant free_from{};  // can be destroyed
+  };
   struct GpuState {
-    Instant busy_until{};   // its worker
-    Instant free_from{};    // the instance released last can be destroyed
-    std::int64_t cost = 0;  // as accounted
-    core::InstanceId released = core::kNoInstance;
-    Slot first = kNobody;  // of those served here
-    int used = 0;          // compute slices, as accounted
+    Instant busy_until{};            // its worker
+    std::vector<Released> released;  // lately
+    std::int64_t cost = 0;           // as accounted
+    Slot first = kNobody;            // of those served here
+    int used = 0;                    // compute slices, as accounted
   };
   // Of a language model on a profile of a GPU model; computed once.
   struct Speed {

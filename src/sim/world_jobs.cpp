@@ -137,9 +137,10 @@ void World::switch_stream(Slot slot) {
 // The process is gone; the driver may hold on to the instance for a moment.
 void World::release(Live& live, int run) {
   Run& r = live.runs[run];
-  GpuState& gpu = gpus_[r.gpu.value()];
-  gpu.released = r.instance;
-  gpu.free_from = now_ + duration_of(knobs_.in_use_s * Random(chance_++).uniform());
+  std::vector<Released>& released = gpus_[r.gpu.value()].released;
+  std::erase_if(released, [this](const Released& old) { return old.free_from <= now_; });
+  const Instant free_from = now_ + duration_of(knobs_.in_use_s * Random(chance_++).uniform());
+  if (free_from > now_) released.push_back({r.instance, free_from});
   touch(r.gpu);
   r = {};
 }
