@@ -269,6 +269,15 @@ TEST(Simulate, SamplesOfAStaticNodeAreShares) {
   }
 }
 
+// A policy that never creates an instance has nothing to place on where none are given.
+TEST(Simulate, APolicyThatCreatesNothingNeedsAStaticLayout) {
+  Setting setting = node_of(1);
+  setting.tuning.placement = "static-first-fit";
+  const auto result = simulate(setting, workload_of("one", {"1g.5gb"}, {timed(0, 0, 5)}));
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, ::testing::HasSubstr("static-first-fit"));
+}
+
 TEST(Simulate, WhatCannotBeSimulatedIsSaid) {
   EXPECT_FALSE(simulate(Setting(), workload_of("none", {}, {})));
   Setting setting = node_of(1);

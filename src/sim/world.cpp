@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "policies/registry.hpp"
 #include "sim/llm.hpp"
 #include "sim/random.hpp"
@@ -304,6 +305,11 @@ Result<Summary> simulate(const Setting& setting, const Workload& workload,
   const auto policies = policies::find_policies(setting.tuning);
   if (!policies) return std::unexpected(policies.error());
   if (setting.gpus.empty()) return invalid("a node without GPUs cannot be simulated.");
+  if (policies->placement->only_idle && setting.partitioning != core::Partitioning::kStatic) {
+    return invalid(cat("the placement policy ", policies->placement->name,
+                       " creates no instances: nothing would ever start under dynamic ",
+                       "partitioning. Give the GPUs a static layout or choose another policy."));
+  }
   return World(setting, workload, observer, *policies).run();
 }
 
