@@ -3,6 +3,7 @@
 #include "sim/simulate.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <initializer_list>
 #include <iterator>
@@ -285,6 +286,34 @@ TEST(Simulate, WhatCannotBeSimulatedIsSaid) {
   const auto result = simulate(setting, workload_of("none", {}, {}));
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, ::testing::HasSubstr("did you mean paper"));
+}
+
+TEST(Simulate, ATaskWithoutWorkEndsWhenItIsReady) {
+  for (const bool latencies : {true, false}) {
+    Setting setting = node_of(1);
+    if (!latencies) setting.knobs = testing::no_latencies();
+    Task silent = asking(0, 2, 2);
+    silent.response_tokens = 0;
+    const std::vector<Task> tasks{timed(0, 0, 0), silent, timed(0, 0, 5)};
+    const auto seen = watch(setting, workload_of("short", {"1g.5gb"}, tasks));
+    for (const std::uint64_t id : {1U, 2U}) {
+      EXPECT_EQ(seen.job(id).finished_s, seen.job(id).ready_s) << id;
+    }
+    EXPECT_NEAR(seen.summary.work_done, 5, kClose);
+  }
+}
+
+TEST(Simulate, TasksThatAreOverAreCounted) {
+  std::atomic<std::uint64_t> finished = 0;
+  Observer observer;
+  observer.finished = &finished;
+  const std::vector<Task> tasks{timed(0, 0, 1), timed(0, 1, 1), timed(3, 0, 1)};
+  const auto summary =
+      simulate(node_of(1), workload_of("three", {"1g.5gb", "9g.1gb"}, tasks), observer);
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(summary->refused, 1U);
+  EXPECT_EQ(finished, 3U);
+  EXPECT_EQ(summary->work_asked, 2);  // what is refused is not asked for
 }
 
 TEST(Simulate, NoTasksTakeNoTime) {
