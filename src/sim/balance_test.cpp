@@ -219,6 +219,16 @@ TEST(Balance, PeriodicSamplesAreAtExactMultiples) {
   }
 }
 
+// When something happens at the very instant of a sample, the sample is of just before.
+TEST(Balance, APeriodicSampleIsOfJustBefore) {
+  const Task task{.arrival_s = 2, .duration_s = 5};
+  const auto seen = watch(node_of(1), workload_of("one", {"1g.5gb"}, {task}), 1);
+  ASSERT_GT(seen.samples.size(), 4U);
+  EXPECT_EQ(seen.samples[2].at_s, 2);
+  EXPECT_EQ(seen.samples[2].live, 0U);
+  EXPECT_EQ(seen.samples[3].live, 1U);
+}
+
 TEST(Balance, NobodyWaitsAtAnEmptyNode) {
   Synthetic synthetic{.tasks = 200, .mean_arrival_s = 10'000, .mean_duration_s = 20};
   synthetic.mix.push_back({"7g.40gb", 2});

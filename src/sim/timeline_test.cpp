@@ -96,5 +96,30 @@ TEST(Milestones, RandomSetsAndErasesAgainstASearch) {
   }
 }
 
+// Emptied after some were erased from the middle: what stands wrong below the top shows.
+TEST(Milestones, ComeOutInOrderAfterErasures) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 500; ++round) {
+    Milestones milestones;
+    std::map<Milestones::Slot, Instant> naive;
+    for (Milestones::Slot slot = 0; slot < 60; ++slot) {
+      naive[slot] = at(static_cast<std::int64_t>(random() % 1000));
+      milestones.set(slot, naive[slot]);
+    }
+    for (int i = 0; i < 20; ++i) {
+      const auto slot = static_cast<Milestones::Slot>(random() % 60);
+      milestones.erase(slot);
+      naive.erase(slot);
+    }
+    Instant before{};
+    for (; !naive.empty(); naive.erase(milestones.slot()), milestones.erase(milestones.slot())) {
+      ASSERT_GE(milestones.when(), before) << "round " << round;
+      ASSERT_EQ(milestones.when(), naive.at(milestones.slot())) << "round " << round;
+      before = milestones.when();
+    }
+    ASSERT_TRUE(milestones.empty());
+  }
+}
+
 }  // namespace
 }  // namespace tangram::sim
