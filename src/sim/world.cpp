@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "policies/registry.hpp"
 #include "sim/llm.hpp"
 #include "sim/random.hpp"
@@ -63,6 +64,7 @@ void World::add_gpus(const Setting& setting) {
 }
 
 Summary World::run() {
+  begun_ = true;
   more_tasks_ = workload_.next(next_task_);
   while (next_thing()) {
   }
@@ -128,6 +130,7 @@ void World::arrive() {
   summary_.work_asked += live.passes;
   summary_.most_live = std::max(summary_.most_live, live_count_);
   ++desired_[task.profile];
+  changed_ = true;
   step(core::JobSubmitted{
       {.id = live.id, .profile = workload_.profiles[task.profile], .movable = task.movable}});
 }
@@ -161,10 +164,11 @@ void World::perform(const core::CreateInstance& a) {
 }
 
 void World::perform(const core::DestroyInstance& a) {
-  const GpuState& gpu = gpus_[a.gpu.value()];
-  const bool refused = gpu.released == a.instance && gpu.free_from > now_;
-  if (refused) ++summary_.in_use_waits;
-  const Instant from = refused ? gpu.free_from : now_;
+  Instant from = now_;
+  for (const Released& released : gpus_[a.gpu.value()].released) {
+    if (released.instance == a.instance) from = std::max(from, released.free_from);
+  }
+  if (from > now_) ++summary_.in_use_waits;
   const Instant done = worker_time(a.gpu, from, duration_of(knobs_.destroy_s));
   reply(done - now_, {.gpu = a.gpu, .instance = a.instance, .kind = ReplyKind::kDestroyed});
   touch(a.gpu);
@@ -301,6 +305,11 @@ Result<Summary> simulate(const Setting& setting, const Workload& workload,
   const auto policies = policies::find_policies(setting.tuning);
   if (!policies) return std::unexpected(policies.error());
   if (setting.gpus.empty()) return invalid("a node without GPUs cannot be simulated.");
+  if (policies->placement->only_idle && setting.partitioning != core::Partitioning::kStatic) {
+    return invalid(cat("the placement policy ", policies->placement->name,
+                       " creates no instances: nothing would ever start under dynamic ",
+                       "partitioning. Give the GPUs a static layout or choose another policy."));
+  }
   return World(setting, workload, observer, *policies).run();
 }
 

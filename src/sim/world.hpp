@@ -42,6 +42,7 @@ class World {
     Instant arrival{};
     Instant placed{};
     Instant ready{};
+    Instant done{};        // its work
     Instant as_of{};       // when `left` was true
     double left = 0;       // passes
     double passes = 0;     // of the whole task
@@ -63,13 +64,16 @@ class World {
     std::int8_t serving = -1;  // which of the runs does the work
     std::int8_t next = -1;     // which will after the goal
   };
+  struct Released {
+    core::InstanceId instance;
+    Instant free_from{};  // can be destroyed
+  };
   struct GpuState {
-    Instant busy_until{};   // its worker
-    Instant free_from{};    // the instance released last can be destroyed
-    std::int64_t cost = 0;  // as accounted
-    core::InstanceId released = core::kNoInstance;
-    Slot first = kNobody;  // of those served here
-    int used = 0;          // compute slices, as accounted
+    Instant busy_until{};            // its worker
+    std::vector<Released> released;  // lately
+    std::int64_t cost = 0;           // as accounted
+    Slot first = kNobody;            // of those served here
+    int used = 0;                    // compute slices, as accounted
   };
   // Of a language model on a profile of a GPU model; computed once.
   struct Speed {
@@ -156,6 +160,7 @@ class World {
   double waiting_seconds_ = 0;
   Instant last_finish_{};
   std::int64_t next_sample_ = 0;  // which sample is due
+  bool begun_ = false;            // the node is there; before, there is nothing to sample
   bool changed_ = false;
   std::vector<std::uint32_t> desired_;
   std::vector<std::uint32_t> actual_;

@@ -39,7 +39,7 @@ void World::account() {
     state.used = used;
   }
   touched_.clear();
-  if (observer_.sample && observer_.sample_every_s <= 0 && changed_) sample(now_);
+  if (begun_ && observer_.sample && observer_.sample_every_s <= 0 && changed_) sample(now_);
   changed_ = false;
 }
 
@@ -58,7 +58,7 @@ void World::sample(Instant at) {
 
 void World::record(const Live& live) {
   const double wait = to_seconds(live.placed - live.arrival);
-  const double execution = to_seconds(now_ - live.placed);
+  const double execution = to_seconds(live.done - live.placed);
   summary_.wait.add(wait);
   summary_.execution.add(execution);
   summary_.makespan.add(wait + execution);
@@ -76,7 +76,7 @@ void World::record(const Live& live) {
                  .arrival_s = to_seconds(live.arrival),
                  .placed_s = to_seconds(live.placed),
                  .ready_s = to_seconds(live.ready),
-                 .finished_s = to_seconds(now_),
+                 .finished_s = to_seconds(live.done),
                  .tpot_s = tpot,
                  .gpu = live.last_gpu,
                  .moves = live.moves});

@@ -120,6 +120,7 @@ void World::reach_milestone() {
   const int run = live.serving;
   leave(slot);
   live.left = 0;
+  live.done = now_;
   const core::RunId id = live.runs[run].run;
   release(live, run);
   step(core::JobExited{live.id, id, true});
@@ -137,9 +138,10 @@ void World::switch_stream(Slot slot) {
 // The process is gone; the driver may hold on to the instance for a moment.
 void World::release(Live& live, int run) {
   Run& r = live.runs[run];
-  GpuState& gpu = gpus_[r.gpu.value()];
-  gpu.released = r.instance;
-  gpu.free_from = now_ + duration_of(knobs_.in_use_s * Random(chance_++).uniform());
+  std::vector<Released>& released = gpus_[r.gpu.value()].released;
+  std::erase_if(released, [this](const Released& old) { return old.free_from <= now_; });
+  const Instant free_from = now_ + duration_of(knobs_.in_use_s * Random(chance_++).uniform());
+  if (free_from > now_) released.push_back({r.instance, free_from});
   touch(r.gpu);
   r = {};
 }
