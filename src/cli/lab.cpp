@@ -71,7 +71,8 @@ Result<void> run(const LabOptions& options, const std::vector<std::string>& all,
   if (!options.only.empty()) {
     for (const std::string& id : options.only) {
       if (std::ranges::find(all, id) != all.end()) continue;
-      return not_found(cat("unknown experiment ", quoted(id), ". Known: ", join_words(all), "."));
+      return not_found(
+          cat("unknown experiment ", tangram::quoted(id), ". Known: ", join_words(all), "."));
     }
     suite.experiments = options.only;
   }

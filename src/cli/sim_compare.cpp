@@ -61,13 +61,13 @@ Result<Vary> parse_vary(std::string_view text) {
   Vary vary;
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
-    return invalid(
-        cat("cannot read --vary ", quoted(text), "; write NAME=A,B,C, as in threshold=0,0.2,0.4."));
+    return invalid(cat("cannot read --vary ", tangram::quoted(text),
+                       "; write NAME=A,B,C, as in threshold=0,0.2,0.4."));
   }
   vary.name = text.substr(0, equals);
   for (std::size_t at = equals + 1; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    if (comma == at) return invalid(cat("--vary ", quoted(text), " has an empty value."));
+    if (comma == at) return invalid(cat("--vary ", tangram::quoted(text), " has an empty value."));
     vary.values.emplace_back(text.substr(at, comma - at));
     at = comma + 1;
   }
@@ -89,7 +89,7 @@ Result<void> set_value(const std::string& name, const std::string& value, SimOpt
     std::vector<std::string> known = options;
     for (const sim::Knob& knob : sim::knob_table()) known.emplace_back(knob.name);
     const auto near = nearest(name, known);
-    return not_found(cat("cannot vary ", quoted(name),
+    return not_found(cat("cannot vary ", tangram::quoted(name),
                          near ? cat("; did you mean ", *near, "?") : std::string("."),
                          " What can be varied: ", join_words(options), ", and every knob of ",
                          "`tangram sim knobs`."));

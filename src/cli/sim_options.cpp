@@ -31,7 +31,7 @@ Result<void> refuse(std::string_view workload,
                     std::initializer_list<std::pair<const char*, bool>> given) {
   for (const auto& [name, is_given] : given) {
     if (is_given) {
-      return invalid(cat(name, " means nothing for the workload ", quoted(workload), "."));
+      return invalid(cat(name, " means nothing for the workload ", tangram::quoted(workload), "."));
     }
   }
   return {};
@@ -77,7 +77,8 @@ Result<void> set_policy(const SimOptions& o, sim::Setting& setting) {
   if (o.restraint == "none") {
     tuning.restraint = sim::no_restraint();
   } else if (o.restraint != "default") {
-    return invalid(cat("unknown restraint ", quoted(o.restraint), ". Known: default and none."));
+    return invalid(
+        cat("unknown restraint ", tangram::quoted(o.restraint), ". Known: default and none."));
   }
   for (const std::string& knob : o.knobs) {
     const auto set = sim::set_knob(setting.knobs, knob);
@@ -163,7 +164,8 @@ Result<double> queries_of(const SimOptions& o, const sim::PaperWorkload& paper,
   const char* end = o.queries.data() + o.queries.size();
   const auto read = std::from_chars(o.queries.data(), end, value);
   if (read.ec != std::errc{} || read.ptr != end || !(value >= 1 && value <= 60000)) {
-    return invalid(cat("--queries must be a number from 1 to 60000, not ", quoted(o.queries), "."));
+    return invalid(
+        cat("--queries must be a number from 1 to 60000, not ", tangram::quoted(o.queries), "."));
   }
   return value;
 }
@@ -359,7 +361,7 @@ Result<SimPlan> plan_simulation(const SimOptions& o) {
   } else {
     auto paper = sim::paper_workload(o.workload);
     if (!paper) {
-      return not_found(cat("unknown workload ", quoted(o.workload), ". Known: synthetic, ",
+      return not_found(cat("unknown workload ", tangram::quoted(o.workload), ". Known: synthetic, ",
                            join_words(sim::paper_workload_names()),
                            "; a file is given with --trace."));
     }

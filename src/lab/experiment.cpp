@@ -51,7 +51,9 @@ void read_nodes(const TomlTable& table, Findings& findings, Experiment& e) {
   static const std::vector<std::string> keys{"name", "model", "gpus", "instances", "knobs"};
   for (const TomlTable& node : table.tables_or_none("node", "a node")) {
     node.allow_only(keys);
-    NodeVariant variant{.name = node.text("name"), .model = node.text("model")};
+    NodeVariant variant;
+    variant.name = node.text("name");
+    variant.model = node.text("model");
     variant.gpus = static_cast<std::uint32_t>(node.number("gpus", {1, kMostGpus}));
     variant.instances = read_mix(node, findings);
     variant.knobs = read_knobs(node, findings);
@@ -108,7 +110,7 @@ Result<std::string> file_of(const std::string& directory, const std::string& pat
     if (file.path == path) return std::string(file.text);
   }
   if (!needed) return std::string();
-  return not_found(cat("there is no experiment file ", quoted(path), "."));
+  return not_found(cat("there is no experiment file ", tangram::quoted(path), "."));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Result<const Kind*> find_kind(std::string_view name) {
     names.emplace_back(kind.name);
   }
   const auto near = nearest(name, names);
-  return not_found(cat("unknown kind of experiment ", quoted(name),
+  return not_found(cat("unknown kind of experiment ", tangram::quoted(name),
                        near ? cat("; did you mean ", *near, "?") : std::string("."),
                        " Known: ", join_words(names), "."));
 }

@@ -46,7 +46,7 @@ Result<Section> run_one(Study& study, const Experiment& experiment, const SuiteO
   const auto kind = find_kind(experiment.kind);
   if (!kind) return std::unexpected(kind.error());
   if (experiment.workloads.empty()) {
-    return invalid(cat("the experiment ", quoted(experiment.id), " names no workload."));
+    return invalid(cat("the experiment ", tangram::quoted(experiment.id), " names no workload."));
   }
   auto findings = (*kind)->run(study, experiment);
   if (!findings) return std::unexpected(findings.error());
