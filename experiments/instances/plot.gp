@@ -9,7 +9,7 @@ set key top right samplen 2 horizontal
 set yrange [0:*]
 set ytics 2
 do for [i=0:3] {
-  if (i == 3) { set xlabel "time (s)" } else { unset xlabel }
+  if (i == 3) { set xlabel "time (s)"; set format x "%g" } else { unset xlabel; set format x "" }
   plot "instances.csv" using 1:(column(2+2*i)) with steps lw 1.5 lc rgb "#d1672f" title columnheader(2+2*i), \
        "" using 1:(column(3+2*i)) with steps lw 1.5 lc rgb "#1f6feb" title columnheader(3+2*i)
 }

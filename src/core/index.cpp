@@ -6,18 +6,6 @@
 #include "base/check.hpp"
 
 namespace tangram::core {
-namespace {
-
-// Whether the idle instance stands where a new one of its profile would go (or ties with it).
-bool worth_reusing(const mig::Model& model, mig::Occupancy state, mig::Placement idle) {
-  const auto best = model.best_start(state, idle.profile);
-  if (!best) return false;
-  const mig::Placement there{idle.profile, static_cast<std::uint8_t>(*best)};
-  return model.frag_units(model.with(state, idle)) == model.frag_units(model.with(state, there));
-}
-
-}  // namespace
-
 void Index::add_model(const mig::Model& model, Threshold threshold) {
   Ranks ranks(model, threshold);
   const std::size_t ways = ranks.leavings().size();
@@ -47,42 +35,66 @@ Shelf& Index::shelf(const GpuSummary& summary) {
   return s;
 }
 
-Index::Hint Index::hint_of(const GpuSummary& summary, std::span<const Entry> entries) const {
-  const mig::Model& model = *models_[summary.model.value()].model;
-  Hint hint{.reusable = 0, .projected = summary.projected, .movable_starts = 0};
+IndexStand Index::stand(const GpuSummary& summary, std::span<const Entry> entries) {
+  IndexStand stand;
+  stand.summary = summary;
+  if (!summary.gives_jobs) return stand;
   for (const Entry& e : entries) {
-    if (e.state == EntryState::kIdle && worth_reusing(model, summary.occupied, e.placement)) {
-      hint.reusable |= 1U << e.placement.profile.value();
-    }
-    if (e.movable && summary.gives_jobs) {
-      hint.movable_starts =
-          static_cast<std::uint16_t>(hint.movable_starts | 1U << e.placement.start);
-    }
+    if (e.movable) stand.movable[stand.movable_count++] = e.placement;
+  }
+  return stand;
+}
+
+// An idle instance is worth reusing if it stands where a new one would go, or ties with that.
+Index::Hint Index::hint_of(const IndexStand& stand, std::span<const Entry> entries) const {
+  const mig::Model& model = *models_[stand.summary.model.value()].model;
+  Hint hint{.reusable = 0, .projected = stand.summary.projected, .movable_starts = 0};
+  for (const Entry& e : entries) {
+    if (e.state != EntryState::kIdle) continue;
+    const unsigned best = model.best_starts(stand.summary.occupied, e.placement.profile);
+    hint.reusable |= (best >> e.placement.start & 1U) << e.placement.profile.value();
+  }
+  for (std::size_t i = 0; i < stand.movable_count; ++i) {
+    const unsigned bits = hint.movable_starts | 1U << stand.movable[i].start;
+    hint.movable_starts = static_cast<std::uint16_t>(bits);
   }
   return hint;
 }
 
-template <class Fn>
-void Index::for_each_leaving(const GpuSummary& summary, std::span<const Entry> entries, Fn fn) {
-  if (!summary.gives_jobs) return;
+void Index::add_leaving(std::uint32_t gpu, const GpuSummary& summary, mig::Placement placement) {
   PerModel& per = models_[summary.model.value()];
-  for (const Entry& e : entries) {
-    if (!e.movable) continue;
-    const std::uint32_t leaving = per.ranks.leaving_of(summary.projected, e.placement);
-    CHECK(leaving != Ranks::kNoLeaving);
-    fn(per, leaving);
+  const std::uint32_t leaving = per.ranks.leaving_of(summary.projected, placement);
+  CHECK(leaving != Ranks::kNoLeaving);
+  CountedGpuSet& set = per.leaving[leaving];
+  if (set.empty()) per.nonempty.set(leaving);
+  set.insert(gpu, capacity_);
+}
+
+void Index::drop_leaving(std::uint32_t gpu, const GpuSummary& summary, mig::Placement placement) {
+  PerModel& per = models_[summary.model.value()];
+  const std::uint32_t leaving = per.ranks.leaving_of(summary.projected, placement);
+  CHECK(leaving != Ranks::kNoLeaving);
+  CountedGpuSet& set = per.leaving[leaving];
+  set.erase(gpu);
+  if (set.empty()) per.nonempty.clear(leaving);
+}
+
+void Index::update_leavings(std::uint32_t gpu, const IndexStand& before, const IndexStand& now) {
+  const auto old_jobs = std::span(before.movable).first(before.movable_count);
+  const auto new_jobs = std::span(now.movable).first(now.movable_count);
+  const bool same_state = before.summary.projected == now.summary.projected;
+  const auto stays = [&](mig::Placement p, std::span<const mig::Placement> others) {
+    return same_state && std::ranges::find(others, p) != others.end();
+  };
+  for (const mig::Placement p : old_jobs) {
+    if (!stays(p, new_jobs)) drop_leaving(gpu, before.summary, p);
+  }
+  for (const mig::Placement p : new_jobs) {
+    if (!stays(p, old_jobs)) add_leaving(gpu, now.summary, p);
   }
 }
 
-void Index::insert(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries) {
-  const std::uint32_t g = gpu.value();
-  if (g >= hints_.size()) hints_.resize(std::max(capacity_, g + 1));
-  hints_[g] = hint_of(summary, entries);
-  for_each_leaving(summary, entries, [&](PerModel& per, std::uint32_t leaving) {
-    if (per.leaving[leaving].empty()) per.nonempty.set(leaving);
-    per.leaving[leaving].insert(g, capacity_);
-  });
-  if (!summary.takes_jobs) return;
+void Index::enter_shelf(std::uint32_t gpu, const GpuSummary& summary) {
   Shelf& s = shelf(summary);
   const PerModel& per = models_[summary.model.value()];
   GpuSet& same_state = s.by_state[summary.occupied.value()];
@@ -92,24 +104,18 @@ void Index::insert(GpuId gpu, const GpuSummary& summary, std::span<const Entry> 
       if (rank != kNoRank) s.ranks[static_cast<std::size_t>(geometry)].set(rank);
     }
   }
-  same_state.insert(g, capacity_);
+  same_state.insert(gpu, capacity_);
   const std::size_t row = summary.occupied.value() * per.model->profiles().size();
-  for (std::uint32_t bits = hints_[g].reusable; bits != 0; bits &= bits - 1) {
-    s.reusable[row + static_cast<std::size_t>(std::countr_zero(bits))].insert(g, capacity_);
+  for (std::uint32_t bits = hints_[gpu].reusable; bits != 0; bits &= bits - 1) {
+    s.reusable[row + static_cast<std::size_t>(std::countr_zero(bits))].insert(gpu, capacity_);
   }
 }
 
-void Index::erase(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries) {
-  const std::uint32_t g = gpu.value();
-  for_each_leaving(summary, entries, [&](PerModel& per, std::uint32_t leaving) {
-    per.leaving[leaving].erase(g);
-    if (per.leaving[leaving].empty()) per.nonempty.clear(leaving);
-  });
-  if (!summary.takes_jobs) return;
+void Index::leave_shelf(std::uint32_t gpu, const GpuSummary& summary, std::uint32_t reusable) {
   Shelf& s = shelf(summary);
   const PerModel& per = models_[summary.model.value()];
   GpuSet& same_state = s.by_state[summary.occupied.value()];
-  same_state.erase(g);
+  same_state.erase(gpu);
   if (same_state.empty()) {
     for (int geometry = 0; geometry < per.model->geometry_count(); ++geometry) {
       const std::uint16_t rank = per.ranks.arrival(geometry).rank_of[summary.occupied.value()];
@@ -117,9 +123,34 @@ void Index::erase(GpuId gpu, const GpuSummary& summary, std::span<const Entry> e
     }
   }
   const std::size_t row = summary.occupied.value() * per.model->profiles().size();
-  for (std::uint32_t bits = hints_[g].reusable; bits != 0; bits &= bits - 1) {
-    s.reusable[row + static_cast<std::size_t>(std::countr_zero(bits))].erase(g);
+  for (std::uint32_t bits = reusable; bits != 0; bits &= bits - 1) {
+    s.reusable[row + static_cast<std::size_t>(std::countr_zero(bits))].erase(gpu);
   }
+}
+
+void Index::insert(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries) {
+  const std::uint32_t g = gpu.value();
+  if (g >= hints_.size()) hints_.resize(std::max(capacity_, g + 1));
+  const IndexStand now = stand(summary, entries);
+  hints_[g] = hint_of(now, entries);
+  for (std::size_t i = 0; i < now.movable_count; ++i) add_leaving(g, summary, now.movable[i]);
+  if (summary.takes_jobs) enter_shelf(g, summary);
+}
+
+void Index::update(GpuId gpu, const IndexStand& before, const IndexStand& now,
+                   std::span<const Entry> entries) {
+  const std::uint32_t g = gpu.value();
+  const std::uint32_t reusable = hints_[g].reusable;
+  hints_[g] = hint_of(now, entries);
+  update_leavings(g, before, now);
+  const GpuSummary& was = before.summary;
+  const GpuSummary& is = now.summary;
+  if (was.takes_jobs == is.takes_jobs && was.allowed == is.allowed && was.occupied == is.occupied &&
+      reusable == hints_[g].reusable) {
+    return;
+  }
+  if (was.takes_jobs) leave_shelf(g, was, reusable);
+  if (is.takes_jobs) enter_shelf(g, is);
 }
 
 std::uint32_t Index::first_reusable(const Shelf& shelf, mig::Occupancy state,

@@ -1,10 +1,11 @@
 // Index: which GPUs are in which state, so that a decision costs the same with four GPUs and with
 // a million. GPUs of one model to which the same profiles may be added stand on one shelf, sorted
 // by occupancy; beside that, which of them have an idle instance worth reusing, and which hold
-// movable jobs. One rule: it is a function of the GPUs it was given; a GPU is erased before it
-// changes and inserted after (Node::Edit sees to that), and the plain policies are its oracle.
+// movable jobs. One rule: it is a function of the GPUs it was given; a GPU that changed is updated
+// (Node::Edit sees to that), and the plain policies are its oracle.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +30,13 @@ struct GpuSummary {
   bool gives_jobs = false;    // its jobs can be moved
 };
 
+// What the index holds of a GPU: enough to take it out again, or to see what has changed.
+struct IndexStand {
+  GpuSummary summary;
+  std::uint8_t movable_count = 0;
+  std::array<mig::Placement, mig::kMaxMemorySlices> movable{};  // jobs that a move may take
+};
+
 // GPUs of one model to which the same profiles may be added.
 struct Shelf {
   ModelId model;
@@ -46,7 +54,10 @@ class Index {
   void set_threshold(std::span<const mig::Model* const> models, Threshold threshold);
 
   void insert(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries);
-  void erase(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries);
+  // From what it held of the GPU to what is so now; what stayed the same is not touched.
+  [[nodiscard]] static IndexStand stand(const GpuSummary& summary, std::span<const Entry> entries);
+  void update(GpuId gpu, const IndexStand& before, const IndexStand& now,
+              std::span<const Entry> entries);
 
   [[nodiscard]] const Ranks& ranks(ModelId m) const { return models_[m.value()].ranks; }
   [[nodiscard]] std::span<const Shelf> shelves() const { return shelves_; }
@@ -76,9 +87,12 @@ class Index {
     std::uint16_t movable_starts = 0;
   };
   Shelf& shelf(const GpuSummary& summary);
-  [[nodiscard]] Hint hint_of(const GpuSummary& summary, std::span<const Entry> entries) const;
-  template <class Fn>
-  void for_each_leaving(const GpuSummary& summary, std::span<const Entry> entries, Fn fn);
+  [[nodiscard]] Hint hint_of(const IndexStand& stand, std::span<const Entry> entries) const;
+  void add_leaving(std::uint32_t gpu, const GpuSummary& summary, mig::Placement placement);
+  void drop_leaving(std::uint32_t gpu, const GpuSummary& summary, mig::Placement placement);
+  void update_leavings(std::uint32_t gpu, const IndexStand& before, const IndexStand& now);
+  void enter_shelf(std::uint32_t gpu, const GpuSummary& summary);
+  void leave_shelf(std::uint32_t gpu, const GpuSummary& summary, std::uint32_t reusable);
 
   std::uint32_t capacity_ = 0;
   std::vector<PerModel> models_;

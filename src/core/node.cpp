@@ -199,18 +199,16 @@ GpuSummary Node::summary(GpuId g) const {
           .gives_jobs = gpu.health == Health::kOk};
 }
 
-std::uint32_t Node::allowed_profiles(const ModelInfo& info, std::span<const Entry> entries) {
-  std::array<mig::ProfileIndex, std::size_t{2} * mig::kMaxMemorySlices> present{};
-  std::size_t count = 0;
-  std::uint32_t present_mask = 0;
-  for (const Entry& e : entries) {
-    if (!e.occupies()) continue;
-    present[count++] = e.placement.profile;
-    present_mask |= 1U << e.placement.profile.value();
-  }
+std::uint32_t Node::allowed_profiles(const ModelInfo& info, std::uint32_t present_mask,
+                                     std::span<const Entry> entries) {
   if ((present_mask & info.limited) == 0) {
     const bool media_used = (present_mask & ~info.no_media) != 0;
     return media_used ? info.all_profiles & ~info.wants_all_media : info.all_profiles;
+  }
+  std::array<mig::ProfileIndex, std::size_t{2} * mig::kMaxMemorySlices> present{};
+  std::size_t count = 0;
+  for (const Entry& e : entries) {
+    if (e.occupies()) present[count++] = e.placement.profile;
   }
   std::uint32_t allowed = 0;
   for (std::uint32_t bits = info.all_profiles; bits != 0; bits &= bits - 1) {
@@ -225,33 +223,43 @@ std::uint32_t Node::allowed_profiles(const ModelInfo& info, std::span<const Entr
 void Node::summarize(GpuId g) {
   Gpu& gpu = gpus_[g.value()];
   const ModelInfo& info = models_[gpu.model.value()];
-  mig::Occupancy occupied;
-  bool leaving = false;
+  const mig::Model& model = *info.model;
+  unsigned slices = 0;
+  unsigned leaving_slices = 0;
+  int compute = 0;
+  int leaving_compute = 0;
+  std::uint32_t present = 0;
   for (const Entry& e : entries(g)) {
     if (!e.occupies()) continue;
-    occupied = info.model->with(occupied, e.placement);
-    leaving = leaving || e.leaving;
+    const unsigned range = model.range(e.placement);
+    CHECK((slices & range) == 0);
+    slices |= range;
+    compute += model.compute_of(e.placement.profile);
+    present |= 1U << e.placement.profile.value();
+    if (!e.leaving) continue;
+    leaving_slices |= range;
+    leaving_compute += model.compute_of(e.placement.profile);
   }
-  gpu.occupied = occupied;
-  gpu.projected = occupied;
-  if (leaving) {
-    for (const Entry& e : entries(g)) {
-      if (e.occupies() && e.leaving)
-        gpu.projected = info.model->without(gpu.projected, e.placement);
-    }
-  }
-  gpu.allowed = allowed_profiles(info, entries(g));
+  const auto mask = [](unsigned bits) { return static_cast<mig::SliceMask>(bits); };
+  gpu.occupied = model.state_of(mask(slices), compute);
+  gpu.projected = leaving_slices == 0
+                      ? gpu.occupied
+                      : model.state_of(mask(slices & ~leaving_slices), compute - leaving_compute);
+  gpu.allowed = allowed_profiles(info, present, entries(g));
 }
 
-Node::Edit::Edit(Node& node, GpuId gpu) : node_(node), id_(gpu) {
-  node_.index_.erase(id_, node_.summary(id_), node_.entries(id_));
-  if (node_.gpu(id_).takes_jobs()) --node_.models_[node_.gpu(id_).model.value()].gpus_in_service;
-}
+// What of a GPU is in the index: it stays there, as it was, until the edit is over.
+Node::Edit::Edit(Node& node, GpuId gpu)
+    : node_(node), id_(gpu), before_(node.index_.stand(node.summary(gpu), node.entries(gpu))) {}
 
 Node::Edit::~Edit() {
   node_.summarize(id_);
-  node_.index_.insert(id_, node_.summary(id_), node_.entries(id_));
-  if (node_.gpu(id_).takes_jobs()) ++node_.models_[node_.gpu(id_).model.value()].gpus_in_service;
+  const GpuSummary now = node_.summary(id_);
+  node_.index_.update(id_, before_, node_.index_.stand(now, node_.entries(id_)),
+                      node_.entries(id_));
+  std::uint32_t& in_service = node_.models_[now.model.value()].gpus_in_service;
+  in_service += static_cast<std::uint32_t>(now.takes_jobs);
+  in_service -= static_cast<std::uint32_t>(before_.summary.takes_jobs);
 }
 
 Entry& Node::Edit::entry(InstanceId id) {

@@ -174,7 +174,7 @@ void Scheduler::end_or_restart(JobSlot s, bool success) {
 void Scheduler::requeue(JobSlot s) {
   Job& job = node_.job(s);
   CHECK(!job.moving());
-  node_.drop_cooling(s);
+  if (node_.job(s).cooldown_until >= node_.now()) node_.drop_cooling(s);
   job.main = {};
   job.ending = false;
   job.failed = false;
@@ -187,7 +187,7 @@ void Scheduler::requeue(JobSlot s) {
 void Scheduler::finish(JobSlot s, JobNews news) {
   CHECK(!node_.job(s).moving());
   report(node_.job(s), news);
-  node_.drop_cooling(s);
+  if (node_.job(s).cooldown_until >= node_.now()) node_.drop_cooling(s);
   node_.remove_job(s);
 }
 

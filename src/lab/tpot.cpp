@@ -57,57 +57,94 @@ std::vector<double> tpots(const Runs& runs, std::size_t model) {
   return values;
 }
 
+using ByPolicy = std::vector<std::vector<double>>;  // by policy, then by seed
+
+struct Curve {
+  std::string csv;
+  boost::json::array points;
+  ByPolicy over_all;  // mean over the numbers of tasks from two on
+  ByPolicy at_most;
+  int most = 0;
+};
+
+// The least reduction of ours against any other.
+sim::Estimate against_best(const ByPolicy& values) {
+  sim::Estimate least{1, 0};
+  for (std::size_t p = 1; p < values.size(); ++p) {
+    const sim::Estimate cut = sim::reduction(values[p], values[0]);
+    if (cut.mean < least.mean) least = cut;
+  }
+  return least;
+}
+
+Result<Curve> curve_of(Study& study, const Experiment& e, const sim::Setting& node, std::size_t m) {
+  auto workload = study.workload(e, e.workloads.front(), node);
+  if (!workload) return std::unexpected(workload.error());
+  workload->within_s = 1;
+  workload->only_model = static_cast<std::int8_t>(m);
+  const mig::Model& gpu = *node.gpus.front().model;
+  const double slices = static_cast<double>(gpu.compute_slices()) * e.gpus;
+  const Sizes sizes = sizes_of(*workload, gpu);
+  const auto seeds = static_cast<std::size_t>(study.seeds(e));
+  Curve curve;
+  curve.most = static_cast<int>(kMostUsed * slices) / std::max(1, sizes.largest);
+  curve.over_all.assign(std::size(kPolicies), std::vector<double>(seeds));
+  for (int n = 1; n <= curve.most; ++n) {
+    workload->tasks = n;
+    const auto runs = study.run(e, settings_of(node, n * sizes.mean / slices), *workload);
+    if (!runs) return std::unexpected(runs.error());
+    curve.csv += fmt::format("{},{}", sim::language_models()[m].name, n);
+    boost::json::object point{{"tasks", n}};
+    curve.at_most.clear();
+    for (std::size_t p = 0; p < std::size(kPolicies); ++p) {
+      curve.at_most.push_back(tpots((*runs)[p], m));
+      const sim::Estimate value = sim::estimate(curve.at_most[p]);
+      curve.csv += fmt::format(",{:.3f},{:.3f}", value.mean, value.ci95);
+      point[kPolicies[p]] = to_json(value);
+      for (std::size_t s = 0; s < seeds && n > 1; ++s) {
+        curve.over_all[p][s] += curve.at_most[p][s] / (curve.most - 1);
+      }
+    }
+    curve.csv += '\n';
+    curve.points.push_back(std::move(point));
+  }
+  return curve;
+}
+
 }  // namespace
 
 Result<Findings> run_tpot(Study& study, const Experiment& e) {
   Findings found;
   const auto node = study.node(e);
   if (!node) return std::unexpected(node.error());
-  const mig::Model& gpu = *node->gpus.front().model;
-  const double slices = static_cast<double>(gpu.compute_slices()) * e.gpus;
-  ResultTable table{.caption = "Milliseconds per output token with the most tasks at once",
-                    .columns = {"model", "tasks", "conditional LB", "first fit", "owp-style",
-                                "elasticbatch-style", "against the best other"},
+  ResultTable table{.caption =
+                        "Milliseconds per output token, mean over all numbers of tasks from "
+                        "two on; and the reduction by conditional LB against the best other, "
+                        "also with the most tasks at once",
+                    .columns = {"model", "conditional LB", "first fit", "owp-style",
+                                "elasticbatch-style", "reduction", "most tasks", "reduction there"},
                     .rows = {}};
   std::string csv =
       "model,tasks,paper,paper_ci95,first_fit,first_fit_ci95,owp,owp_ci95,"
       "elasticbatch,elasticbatch_ci95\n";
   for (std::size_t m = 0; m < sim::kLanguageModels; ++m) {
+    const auto curve = curve_of(study, e, *node, m);
+    if (!curve) return std::unexpected(curve.error());
     const std::string model(sim::language_models()[m].name);
-    auto workload = study.workload(e, e.workloads.front(), *node);
-    if (!workload) return std::unexpected(workload.error());
-    workload->within_s = 1;
-    workload->only_model = static_cast<std::int8_t>(m);
-    const Sizes sizes = sizes_of(*workload, gpu);
-    const int most = static_cast<int>(kMostUsed * slices) / std::max(1, sizes.largest);
-    boost::json::array points;
-    for (int n = 1; n <= most; ++n) {
-      workload->tasks = n;
-      const auto runs = study.run(e, settings_of(*node, n * sizes.mean / slices), *workload);
-      if (!runs) return std::unexpected(runs.error());
-      csv += fmt::format("{},{}", model, n);
-      boost::json::object point{{"tasks", n}};
-      std::vector<std::string> row{model, std::to_string(n)};
-      sim::Estimate least{1, 0};
-      const auto ours = tpots((*runs)[0], m);
-      for (std::size_t p = 0; p < std::size(kPolicies); ++p) {
-        const auto values = tpots((*runs)[p], m);
-        const sim::Estimate value = sim::estimate(values);
-        csv += fmt::format(",{:.3f},{:.3f}", value.mean, value.ci95);
-        point[kPolicies[p]] = to_json(value);
-        row.push_back(with_interval(value, 0));
-        if (p == 0) continue;
-        const sim::Estimate cut = sim::reduction(values, ours);
-        if (cut.mean < least.mean) least = cut;
-      }
-      csv += '\n';
-      points.push_back(std::move(point));
-      if (n < most) continue;
-      row.push_back(percent(least));
-      table.rows.push_back(std::move(row));
-      found.measures.push_back({.name = "tpot_reduction", .on = model, .value = least, .note = {}});
-    }
-    found.numbers[model] = std::move(points);
+    csv += curve->csv;
+    std::vector<std::string> row{model};
+    for (const auto& values : curve->over_all)
+      row.push_back(with_interval(sim::estimate(values), 1));
+    const sim::Estimate less = against_best(curve->over_all);
+    row.push_back(percent(less));
+    row.push_back(std::to_string(curve->most));
+    row.push_back(percent(against_best(curve->at_most)));
+    table.rows.push_back(std::move(row));
+    found.measures.push_back({.name = "tpot_reduction", .on = model, .value = less, .note = {}});
+    found.numbers[model] =
+        boost::json::object{{"points", curve->points},
+                            {"reduction", to_json(less)},
+                            {"reduction_with_most_tasks", to_json(against_best(curve->at_most))}};
   }
   found.tables.push_back(std::move(table));
   found.series.push_back({"tpot.csv", std::move(csv)});

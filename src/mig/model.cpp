@@ -34,7 +34,7 @@ Result<Placement> Model::placement(ProfileIndex p, int start) const {
 Occupancy Model::with(Occupancy o, Placement p) const {
   CHECK(fits(o, p));
   const State& from = state(o);
-  const auto compute = static_cast<unsigned>(profile(p.profile).compute_slices);
+  const auto compute = static_cast<unsigned>(compute_of(p.profile));
   const std::uint16_t to =
       state_of_key_[key(static_cast<unsigned>(from.slices | range(p)), from.compute + compute)];
   CHECK(to != kNoState);
@@ -44,7 +44,7 @@ Occupancy Model::with(Occupancy o, Placement p) const {
 Occupancy Model::without(Occupancy o, Placement p) const {
   const State& from = state(o);
   const unsigned mask = range(p);
-  const auto compute = static_cast<unsigned>(profile(p.profile).compute_slices);
+  const auto compute = static_cast<unsigned>(compute_of(p.profile));
   CHECK((from.slices & mask) == mask && from.compute >= compute);
   const std::uint16_t to = state_of_key_[key(from.slices & ~mask, from.compute - compute)];
   CHECK(to != kNoState);

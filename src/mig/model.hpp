@@ -89,6 +89,13 @@ class Model {
   // The state with p added (its range must be free) or taken away (it must be held).
   [[nodiscard]] Occupancy with(Occupancy o, Placement p) const;
   [[nodiscard]] Occupancy without(Occupancy o, Placement p) const;
+  // The state with these slices and this much compute taken; some layout must have it.
+  [[nodiscard]] Occupancy state_of(SliceMask slices, int compute) const {
+    const std::uint16_t s = state_of_key_[key(slices, static_cast<unsigned>(compute))];
+    CHECK(s != kNoState);
+    return Occupancy(s);
+  }
+  [[nodiscard]] int compute_of(ProfileIndex p) const { return compute_of_[p.value()]; }
   [[nodiscard]] bool fits(Occupancy o, Placement p) const {
     return ((free_starts(o, p.profile) >> p.start) & 1U) != 0;
   }
@@ -108,6 +115,10 @@ class Model {
   [[nodiscard]] std::optional<int> best_start(Occupancy o, ProfileIndex p) const {
     const std::uint8_t start = best_start_[cell(o, p)];
     return start == kNoStart ? std::nullopt : std::optional<int>(start);
+  }
+  // All free starts that leave that lowest FragCost.
+  [[nodiscard]] SliceMask best_starts(Occupancy o, ProfileIndex p) const {
+    return best_starts_[cell(o, p)];
   }
 
  private:
@@ -136,10 +147,12 @@ class Model {
   std::vector<std::uint8_t> geometry_of_;      // by profile
   std::vector<ProfileIndex> representatives_;  // by geometry
   std::vector<std::uint16_t> size_mask_;       // by profile: its range at start 0
+  std::vector<std::uint8_t> compute_of_;       // by profile
   std::vector<std::uint16_t> state_of_key_;    // by key(): dense state or kNoState
   std::vector<State> states_;                  // by Occupancy
   std::vector<SliceMask> free_starts_;         // by cell()
   std::vector<std::uint8_t> best_start_;       // by cell()
+  std::vector<SliceMask> best_starts_;         // by cell()
   std::int32_t denominator_ = 1;
 };
 

@@ -97,6 +97,7 @@ void Model::group_geometries() {
     if (same == representatives_.end()) {
       representatives_.emplace_back(static_cast<std::uint8_t>(i));
     }
+    compute_of_.push_back(static_cast<std::uint8_t>(p.compute_slices));
     size_mask_.push_back(static_cast<std::uint16_t>((1U << p.memory_slices) - 1U));
   }
 }
@@ -159,6 +160,7 @@ void Model::compute_costs() {
 
 void Model::compute_best_starts() {
   best_start_.assign(free_starts_.size(), kNoStart);
+  best_starts_.assign(free_starts_.size(), 0);
   for (std::size_t s = 0; s < states_.size(); ++s) {
     const Occupancy o(static_cast<std::uint16_t>(s));
     for (const ProfileIndex r : representatives_) {
@@ -168,10 +170,12 @@ void Model::compute_best_starts() {
         if (!fits(o, p)) continue;
         const std::int32_t units = frag_units(with(o, p));
         std::uint8_t& chosen = best_start_[cell(o, r)];
-        if (chosen == kNoStart || units <= best) {
-          chosen = p.start;
-          best = units;
-        }
+        SliceMask& tied = best_starts_[cell(o, r)];
+        if (chosen != kNoStart && units > best) continue;
+        if (chosen == kNoStart || units < best) tied = 0;
+        tied = static_cast<SliceMask>(tied | 1U << p.start);
+        chosen = p.start;
+        best = units;
       }
     }
   }

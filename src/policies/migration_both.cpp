@@ -42,9 +42,12 @@ core::Answer inter_next_move_plain(const core::Node& node, core::GpuId to) {
       }
       core::Restrained skipped;
       const auto target = core::best_target(node, job, to, gpu.projected, skipped);
+      if (!e.movable) {
+        if (target || skipped.any) restrained.until(job.cooldown_until);
+        continue;
+      }
       if (skipped.any) restrained.until(skipped.retry);
-      if (!e.movable && (target || skipped.any)) restrained.until(job.cooldown_until);
-      if (!target || !e.movable) continue;
+      if (!target) continue;
       const std::int64_t left =
           node.cost(source.model, model.without(source.projected, e.placement));
       const std::tuple key(left, from, job.id);

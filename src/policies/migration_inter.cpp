@@ -89,6 +89,7 @@ void note_cooling(const core::Node& node, core::GpuId to, core::Restrained& rest
   const mig::Model& model = node.model(gpu.model);
   for (const core::JobSlot slot : node.cooling()) {
     const core::Job& job = node.job(slot);
+    if (job.cooldown_until >= restrained.retry) continue;
     const core::GpuId from = job.main.gpu;
     if (!core::cooling(node, job) || node.gpu(from).health != core::Health::kOk) continue;
     if (from == to || node.gpu(from).model != gpu.model || !busy_after_moves(node, from)) continue;
@@ -99,7 +100,6 @@ void note_cooling(const core::Node& node, core::GpuId to, core::Restrained& rest
     }
     core::Restrained skipped;
     const auto target = core::best_target(node, job, to, gpu.projected, skipped);
-    if (skipped.any) restrained.until(skipped.retry);
     if (target || skipped.any) restrained.until(job.cooldown_until);
   }
 }
@@ -116,10 +116,12 @@ core::Answer inter_next_move(const core::Node& node, core::GpuId to) {
   for (std::size_t i = 0; i < model.profiles().size(); ++i) {
     const mig::ProfileIndex p(static_cast<std::uint8_t>(i));
     if ((gpu.allowed >> i & 1U) == 0 || model.feasible(gpu.occupied, p) == 0) continue;
+    const int slices = model.compute_of(p);
+    const int least = used + 2 * slices + 1;  // of a source that stays above: see balances()
+    if (least > model.compute_slices()) continue;
     const bool barred = barred_by_head(node, to, p);
-    for (int source = 0; source <= model.compute_slices(); ++source) {
+    for (int source = least; source <= model.compute_slices(); ++source) {
       if (!ranks.busy_at(source)) continue;
-      if (!balances(used, source, model.profile(p).compute_slices)) continue;
       if (barred) {
         search.note_barred(p, source);
       } else {

@@ -65,14 +65,12 @@ core::Slot slot_on(const core::Node& node, core::ProfileName name, const Lowest&
   const mig::ProfileIndex profile = *node.profile_on(gpu.model, name);
   const auto best = static_cast<std::uint8_t>(*model.best_start(gpu.occupied, profile));
   if (!reuse) return {g, best, false};
-  const auto units = [&](std::uint8_t start) {
-    return model.frag_units(model.with(gpu.occupied, {profile, start}));
-  };
+  const unsigned best_starts = model.best_starts(gpu.occupied, profile);
   core::Slot slot{g, 0, true};
   for (const core::Entry& e : node.entries(g)) {
     if (e.state != core::EntryState::kIdle || e.placement.profile != profile) continue;
-    if (units(e.placement.start) == units(best))
-      slot.start = std::max(slot.start, e.placement.start);
+    if ((best_starts >> e.placement.start & 1U) == 0) continue;
+    slot.start = std::max(slot.start, e.placement.start);
   }
   return slot;
 }

@@ -3,6 +3,47 @@
 
 namespace tangram::sim {
 
+void Replies::push(Reply reply) {
+  reply.sequence = next_++;
+  Lane& lane = lanes_[static_cast<std::size_t>(reply.kind)];
+  if (lane.empty() || lane.items.back().when <= reply.when) {
+    lane.items.push_back(reply);
+  } else {
+    heap_.push_back(reply);
+    std::ranges::push_heap(heap_, later);
+  }
+  find_first();
+}
+
+Reply Replies::pop() {
+  const Reply reply = *first_;
+  if (!heap_.empty() && first_ == heap_.data()) {
+    std::ranges::pop_heap(heap_, later);
+    heap_.pop_back();
+  } else {
+    Lane& lane = lanes_[static_cast<std::size_t>(reply.kind)];
+    if (++lane.head == lane.items.size()) {
+      lane.items.clear();
+      lane.head = 0;
+    } else if (lane.head * 2 > lane.items.size() && lane.head >= 64) {
+      lane.items.erase(lane.items.begin(),
+                       lane.items.begin() + static_cast<std::ptrdiff_t>(lane.head));
+      lane.head = 0;
+    }
+  }
+  find_first();
+  return reply;
+}
+
+void Replies::find_first() {
+  first_ = heap_.empty() ? nullptr : heap_.data();
+  for (const Lane& lane : lanes_) {
+    if (lane.empty()) continue;
+    const Reply* head = &lane.items[lane.head];
+    if (first_ == nullptr || head->before(*first_)) first_ = head;
+  }
+}
+
 void Milestones::set(Slot slot, Instant when) {
   if (slot >= place_.size()) place_.resize(slot + std::size_t{1}, kNowhere);
   if (place_[slot] == kNowhere) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -31,26 +32,28 @@ struct Reply {
   }
 };
 
+// Most answers of one kind take equally long, so they come in the order they were asked for: each
+// kind has a queue, and only what would break its order goes into the heap.
 class Replies {
  public:
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
-  [[nodiscard]] const Reply& top() const { return heap_.front(); }
-  void push(Reply reply) {
-    reply.sequence = next_++;
-    heap_.push_back(reply);
-    std::ranges::push_heap(heap_, later);
-  }
-  Reply pop() {
-    std::ranges::pop_heap(heap_, later);
-    const Reply reply = heap_.back();
-    heap_.pop_back();
-    return reply;
-  }
+  [[nodiscard]] bool empty() const { return first_ == nullptr; }
+  [[nodiscard]] const Reply& top() const { return *first_; }
+  void push(Reply reply);
+  Reply pop();
 
  private:
-  static bool later(const Reply& a, const Reply& b) { return b.before(a); }
+  struct Lane {
+    std::vector<Reply> items;
+    std::size_t head = 0;
 
+    [[nodiscard]] bool empty() const { return head == items.size(); }
+  };
+  static bool later(const Reply& a, const Reply& b) { return b.before(a); }
+  void find_first();
+
+  std::array<Lane, 6> lanes_;  // by kind
   std::vector<Reply> heap_;
+  const Reply* first_ = nullptr;  // in a lane or on the heap
   std::uint64_t next_ = 0;
 };
 
@@ -62,6 +65,11 @@ class Milestones {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] Instant when() const { return heap_.front().when; }
   [[nodiscard]] Slot slot() const { return heap_.front().slot; }
+  // Those of which one will be the first when the first is gone.
+  template <class Visit>
+  void each_next(Visit visit) const {
+    for (std::size_t i = 1; i <= kArity && i < heap_.size(); ++i) visit(heap_[i].slot);
+  }
   // Sets or shifts the milestone of a job.
   void set(Slot slot, Instant when);
   void erase(Slot slot);

@@ -39,6 +39,7 @@ class World {
   // A task that has arrived and is not over.
   struct Live {
     core::JobId id;
+    core::JobSlot record = core::kNoJob;  // the scheduler's
     Instant arrival{};
     Instant placed{};
     Instant ready{};
@@ -85,6 +86,7 @@ class World {
   // world.cpp
   void add_gpus(const Setting& setting);
   bool next_thing();
+  void look_ahead() const;
   void deliver(const Reply& reply);
   void arrive();
   void step(const core::Event& event);

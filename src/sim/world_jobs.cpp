@@ -36,31 +36,32 @@ void World::serve(Slot slot, int run) {
     }
     live.stream.compute_s += live.prefill_s;
   }
+  if (knobs_.contention < 0.5) {
+    retime_alone(slot);
+    return;
+  }
   GpuState& state = gpus_[gpu.value()];
   live.before = kNobody;
   live.after = state.first;
   if (state.first != kNobody) lives_[state.first].before = slot;
   state.first = slot;
-  if (knobs_.contention < 0.5) {
-    retime_alone(slot);
-  } else {
-    retime(gpu);
-  }
+  retime(gpu);
 }
 
 void World::leave(Slot slot) {
   Live& live = lives_[slot];
   settle(live);
   const core::GpuId gpu = live.runs[live.serving].gpu;
+  live.serving = -1;
+  milestones_.erase(slot);
+  if (knobs_.contention < 0.5) return;
   if (live.before == kNobody) {
     gpus_[gpu.value()].first = live.after;
   } else {
     lives_[live.before].after = live.after;
   }
   if (live.after != kNobody) lives_[live.after].before = live.before;
-  live.serving = -1;
-  milestones_.erase(slot);
-  if (knobs_.contention >= 0.5) retime(gpu);
+  retime(gpu);
 }
 
 // What was done since the last time.
