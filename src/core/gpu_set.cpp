@@ -22,6 +22,8 @@ void GpuSet::grow(std::uint32_t capacity) {
 
 void GpuSet::insert(std::uint32_t gpu, std::uint32_t capacity) {
   if (gpu / 64 >= levels_[0].size()) grow(std::max(capacity, gpu + 1));
+  if ((levels_[0][gpu / 64] & bit(gpu)) != 0) return;
+  ++count_;
   std::uint32_t at = gpu;
   for (auto& level : levels_) {
     std::uint64_t& word = level[at / 64];
@@ -34,6 +36,7 @@ void GpuSet::insert(std::uint32_t gpu, std::uint32_t capacity) {
 
 void GpuSet::erase(std::uint32_t gpu) {
   CHECK(contains(gpu));
+  --count_;
   std::uint32_t at = gpu;
   for (auto& level : levels_) {
     std::uint64_t& word = level[at / 64];
@@ -49,6 +52,7 @@ bool GpuSet::contains(std::uint32_t gpu) const {
 
 // Up the levels to the first word that has something at or behind `from`, then down again.
 std::uint32_t GpuSet::next(std::uint32_t from) const {
+  if (count_ == 0) return kNone;
   std::uint32_t at = from;
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     const auto& words = levels_[level];
@@ -79,12 +83,14 @@ std::size_t GpuSet::bytes() const {
 void CountedGpuSet::insert(std::uint32_t gpu, std::uint32_t capacity) {
   const std::uint32_t block = gpu / 64;
   if (block >= counts_.size()) counts_.resize((std::max(capacity, gpu + 1) + 63) / 64);
+  ++members_;
   if (counts_[block]++ == 0) blocks_.insert(block, static_cast<std::uint32_t>(counts_.size()));
 }
 
 void CountedGpuSet::erase(std::uint32_t gpu) {
   const std::uint32_t block = gpu / 64;
   CHECK(block < counts_.size() && counts_[block] > 0);
+  --members_;
   if (--counts_[block] == 0) blocks_.erase(block);
 }
 

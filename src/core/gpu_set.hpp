@@ -19,7 +19,7 @@ class GpuSet {
   // `capacity` is one more than the largest number any set of this index will be given.
   void insert(std::uint32_t gpu, std::uint32_t capacity);
   void erase(std::uint32_t gpu);
-  [[nodiscard]] bool empty() const { return levels_[3].empty() || top() == 0; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] bool contains(std::uint32_t gpu) const;
   [[nodiscard]] std::uint32_t first() const { return next(0); }
   // The smallest member that is >= from, or kNone.
@@ -31,13 +31,9 @@ class GpuSet {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  [[nodiscard]] std::uint64_t top() const {
-    std::uint64_t any = 0;
-    for (const std::uint64_t word : levels_[3]) any |= word;
-    return any;
-  }
   void grow(std::uint32_t capacity);
 
+  std::uint32_t count_ = 0;  // beside the lowest level: most questions touch nothing else
   std::array<std::vector<std::uint64_t>, 4> levels_;
 };
 
@@ -47,13 +43,14 @@ class CountedGpuSet {
  public:
   void insert(std::uint32_t gpu, std::uint32_t capacity);
   void erase(std::uint32_t gpu);
-  [[nodiscard]] bool empty() const { return blocks_.empty(); }
+  [[nodiscard]] bool empty() const { return members_ == 0; }
   [[nodiscard]] std::uint32_t next_block(std::uint32_t from) const { return blocks_.next(from); }
   [[nodiscard]] std::size_t bytes() const { return blocks_.bytes() + counts_.capacity(); }
 
  private:
-  GpuSet blocks_;
+  std::uint32_t members_ = 0;
   std::vector<std::uint8_t> counts_;
+  GpuSet blocks_;
 };
 
 }  // namespace tangram::core

@@ -144,6 +144,7 @@ void World::arrive() {
   live.model = task.model;
   live.profile = task.profile;
   ++live_count_;
+  ++unfinished_;
   ++summary_.submitted;
   summary_.work_asked += live.passes;
   summary_.most_live = std::max(summary_.most_live, live_count_);
@@ -242,6 +243,7 @@ void World::perform(const core::JobReport& a) {
     case core::JobNews::kRefusedProfile:
       ++summary_.refused;
       summary_.work_asked -= lives_[slot].passes;
+      over(lives_[slot]);
       finished(slot);
       break;
     case core::JobNews::kFinished:

@@ -120,6 +120,7 @@ class World {
   void set_milestone(Slot slot);
   void reach_milestone();
   void switch_stream(Slot slot);
+  void over(const Live& live);
   void finished(Slot slot);
   void release(Live& live, int run);
 
@@ -157,6 +158,7 @@ class World {
   std::int64_t used_sum_ = 0;
   std::int64_t all_compute_ = 0;
   std::uint64_t live_count_ = 0;
+  std::uint64_t unfinished_ = 0;  // those of them whose work is not done
   double fragmentation_seconds_ = 0;
   double used_seconds_ = 0;
   double waiting_seconds_ = 0;

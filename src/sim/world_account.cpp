@@ -51,7 +51,7 @@ void World::sample(Instant at) {
        .fragmentation = static_cast<double>(cost_sum_) / denominator,
        .compute_used = static_cast<double>(used_sum_) / static_cast<double>(all_compute_),
        .waiting = scheduler_.waiting_count(),
-       .live = live_count_,
+       .live = unfinished_,
        .desired = desired_,
        .actual = actual_});
 }

@@ -122,6 +122,7 @@ void World::reach_milestone() {
   leave(slot);
   live.left = 0;
   live.done = now_;
+  over(live);
   const core::RunId id = live.runs[run].run;
   release(live, run);
   step(core::JobExited{live.id, id, true});
@@ -147,15 +148,20 @@ void World::release(Live& live, int run) {
   r = {};
 }
 
+// Nobody wants anything more of the job; the scheduler may still have to stop a replica of it.
+void World::over(const Live& live) {
+  --desired_[live.profile];
+  --unfinished_;
+  last_finish_ = now_;
+  changed_ = true;
+}
+
 void World::finished(Slot slot) {
   Live& live = lives_[slot];
   CHECK(live.serving < 0);
   live.id = core::JobId();
-  --desired_[live.profile];
   --live_count_;
-  last_finish_ = now_;
   free_.push_back(slot);
-  changed_ = true;
   if (observer_.finished != nullptr) {
     observer_.finished->fetch_add(1, std::memory_order_relaxed);
   }
