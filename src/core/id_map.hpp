@@ -16,7 +16,6 @@ class IdMap {
   void insert(JobId id, JobSlot slot);         // must not be there
   void erase(JobId id);                        // must be there
   [[nodiscard]] std::size_t size() const { return size_; }
-  void expect(JobId id) const { __builtin_prefetch(&cells_[home(id)]); }
 
  private:
   struct Cell {

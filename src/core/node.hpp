@@ -99,18 +99,6 @@ class Node {
   JobSlot add_job(const JobSpec& spec, ProfileName profile);
   void remove_job(JobSlot s);
 
-  // Hints for a body that knows what it will ask about next: brings the records nearer. At a
-  // cluster's scale a step waits for memory more than for anything else.
-  void expect(GpuId g) const {
-    const Gpu& gpu = gpus_[g.value()];
-    __builtin_prefetch(pool_.of(gpu.entries).data());
-  }
-  void expect(JobId id, JobSlot s) const {
-    job_ids_.expect(id);
-    const auto* record = reinterpret_cast<const char*>(&jobs_[s.value()]);
-    for (std::size_t line = 0; line < sizeof(Job); line += 64) __builtin_prefetch(record + line);
-  }
-
   // What a policy may also look at.
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }
   [[nodiscard]] Instant now() const { return now_; }

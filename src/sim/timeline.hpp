@@ -65,11 +65,6 @@ class Milestones {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] Instant when() const { return heap_.front().when; }
   [[nodiscard]] Slot slot() const { return heap_.front().slot; }
-  // Those of which one will be the first when the first is gone.
-  template <class Visit>
-  void each_next(Visit visit) const {
-    for (std::size_t i = 1; i <= kArity && i < heap_.size(); ++i) visit(heap_[i].slot);
-  }
   // Sets or shifts the milestone of a job.
   void set(Slot slot, Instant when);
   void erase(Slot slot);

@@ -91,7 +91,6 @@ bool World::next_thing() {
   const Instant arrival = more_tasks_ ? at_seconds(next_task_.arrival_s) : kNever;
   const Instant next = std::min(std::min(answer, milestone), std::min(wake, arrival));
   if (next == kNever) return false;
-  look_ahead();
   advance(next);
   if (next == answer) {
     deliver(replies_.pop());
@@ -104,23 +103,6 @@ bool World::next_thing() {
     arrive();
   }
   return true;
-}
-
-// What comes next is known before it comes: brings it nearer while something else is done.
-void World::look_ahead() const {
-  const core::Node& node = scheduler_.node();
-  const auto bring = [](const Live& live) {
-    const auto* record = reinterpret_cast<const char*>(&live);
-    for (std::size_t line = 0; line < sizeof(Live); line += 64) __builtin_prefetch(record + line);
-  };
-  if (!milestones_.empty()) {
-    const Live& live = lives_[milestones_.slot()];
-    const core::GpuId gpu = live.runs[live.serving].gpu;
-    __builtin_prefetch(&gpus_[gpu.value()]);
-    node.expect(gpu);
-    node.expect(live.id, live.record);
-    milestones_.each_next([&](Slot slot) { bring(lives_[slot]); });
-  }
 }
 
 void World::arrive() {
@@ -152,7 +134,6 @@ void World::arrive() {
   changed_ = true;
   step(core::JobSubmitted{
       {.id = live.id, .profile = workload_.profiles[task.profile], .movable = task.movable}});
-  lives_[slot].record = scheduler_.node().find_job(lives_[slot].id);
 }
 
 void World::step(const core::Event& event) {
@@ -185,9 +166,11 @@ void World::perform(const core::CreateInstance& a) {
 
 void World::perform(const core::DestroyInstance& a) {
   Instant from = now_;
-  for (const Released& released : gpus_[a.gpu.value()].released) {
+  const auto look_at = [&](const Released& released) {
     if (released.instance == a.instance) from = std::max(from, released.free_from);
-  }
+  };
+  for (const Released& released : gpus_[a.gpu.value()].released) look_at(released);
+  for (const Released& released : more_released_) look_at(released);
   if (from > now_) ++summary_.in_use_waits;
   const Instant done = worker_time(a.gpu, from, duration_of(knobs_.destroy_s));
   reply(done - now_, {.gpu = a.gpu, .instance = a.instance, .kind = ReplyKind::kDestroyed});

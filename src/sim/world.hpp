@@ -36,45 +36,44 @@ class World {
     core::InstanceId instance{};
     bool stopping = false;
   };
-  // A task that has arrived and is not over.
+  // A task that has arrived and is not over. What every event touches comes first.
   struct Live {
     core::JobId id;
-    core::JobSlot record = core::kNoJob;  // the scheduler's
+    std::int8_t serving = -1;  // which of the runs does the work
+    std::int8_t next = -1;     // which will after the goal
+    std::int8_t model = -1;
+    std::uint8_t profile = 0;
+    Run runs[2]{};
+    Instant as_of{};        // when `left` was true
+    double left = 0;        // passes
+    double pass_s = 0;      // now
+    double goal = 0;        // passes left at the milestone
+    double serving_s = 0;   // time spent in passes
+    Stream stream{};        // where it is served now
+    Slot before = kNobody;  // neighbours among those served on its GPU
+    Slot after = kNobody;
+    double passes = 0;  // of the whole task
+    double prompt_tokens = 0;
+    double prefill_s = 0;  // of each pass, in the mean
     Instant arrival{};
     Instant placed{};
     Instant ready{};
-    Instant done{};        // its work
-    Instant as_of{};       // when `left` was true
-    double left = 0;       // passes
-    double passes = 0;     // of the whole task
-    double pass_s = 0;     // now
-    double goal = 0;       // passes left at the milestone
-    double serving_s = 0;  // time spent in passes
-    double prompt_tokens = 0;
-    double prefill_s = 0;  // of each pass, in the mean
-    Stream stream{};       // where it is served now
-    Run runs[2]{};
-    Slot before = kNobody;  // neighbours among those served on its GPU
-    Slot after = kNobody;
+    Instant done{};  // its work
     std::uint32_t moves = 0;
     std::uint32_t last_gpu = 0;
     float transfer_share = 0;
     std::uint16_t queries = 0;
-    std::int8_t model = -1;
-    std::uint8_t profile = 0;
-    std::int8_t serving = -1;  // which of the runs does the work
-    std::int8_t next = -1;     // which will after the goal
   };
   struct Released {
-    core::InstanceId instance;
+    core::InstanceId instance = core::kNoInstance;
     Instant free_from{};  // can be destroyed
   };
-  struct GpuState {
-    Instant busy_until{};            // its worker
-    std::vector<Released> released;  // lately
-    std::int64_t cost = 0;           // as accounted
-    Slot first = kNobody;            // of those served here
-    int used = 0;                    // compute slices, as accounted
+  struct alignas(64) GpuState {
+    Instant busy_until{};    // its worker
+    Released released[2]{};  // lately; more at a time are rare and stand in more_released_
+    std::int64_t cost = 0;   // as accounted
+    Slot first = kNobody;    // of those served here
+    int used = 0;            // compute slices, as accounted
   };
   // Of a language model on a profile of a GPU model; computed once.
   struct Speed {
@@ -86,7 +85,6 @@ class World {
   // world.cpp
   void add_gpus(const Setting& setting);
   bool next_thing();
-  void look_ahead() const;
   void deliver(const Reply& reply);
   void arrive();
   void step(const core::Event& event);
@@ -148,6 +146,7 @@ class World {
   std::vector<Live> lives_;
   std::vector<Slot> free_;
   std::vector<GpuState> gpus_;
+  std::vector<Released> more_released_;
   std::vector<std::vector<Speed>> speeds_;    // by GPU model, then profile and language model
   std::vector<std::vector<int>> profile_of_;  // by GPU model, then its profile: the workload's
   std::uint64_t chance_ = 0;                  // counts the releases

@@ -1,4 +1,5 @@
 // How jobs progress in the world (see world.hpp): who is served where, and how fast.
+#include <algorithm>
 #include <array>
 
 #include "base/check.hpp"
@@ -140,10 +141,14 @@ void World::switch_stream(Slot slot) {
 // The process is gone; the driver may hold on to the instance for a moment.
 void World::release(Live& live, int run) {
   Run& r = live.runs[run];
-  std::vector<Released>& released = gpus_[r.gpu.value()].released;
-  std::erase_if(released, [this](const Released& old) { return old.free_from <= now_; });
   const Instant free_from = now_ + duration_of(knobs_.in_use_s * Random(chance_++).uniform());
-  if (free_from > now_) released.push_back({r.instance, free_from});
+  Released& older =
+      *std::ranges::min_element(gpus_[r.gpu.value()].released, {}, &Released::free_from);
+  if (older.free_from > now_) {
+    std::erase_if(more_released_, [this](const Released& old) { return old.free_from <= now_; });
+    more_released_.push_back(older);
+  }
+  older = {r.instance, free_from};
   touch(r.gpu);
   r = {};
 }
