@@ -142,6 +142,9 @@ Result<void> plan_synthetic(const SimOptions& o, SimPlan& plan) {
   const auto law = sim::parse_law(o.law.empty() ? "exponential" : o.law);
   if (!law) return std::unexpected(law.error());
   s.law = *law;
+  if (o.sigma && s.law != sim::DurationLaw::kLogNormal) {
+    return invalid("--sigma is for --law lognormal.");
+  }
   if (o.arrival_s && o.load) return invalid("--arrival and --load exclude each other.");
   const auto arrival =
       number_in("--arrival", o.arrival_s.value_or(arrival_for_load(plan.setting, s, *load)), 1e-9,
@@ -188,6 +191,7 @@ Result<void> plan_paper(const SimOptions& o, sim::PaperWorkload paper, SimPlan& 
   if (!arrival) return std::unexpected(arrival.error());
   const auto load = number_in("--load", o.load.value_or(kDefaultLoad), 1e-3, 100);
   if (!load) return std::unexpected(load.error());
+  if (o.load && !o.queries.empty()) return invalid("--load and --queries exclude each other.");
   const auto queries = queries_of(o, paper, plan.setting);
   if (!queries) return std::unexpected(queries.error());
   if (*queries > 60000) return invalid("more than 60000 queries per task; lower --load.");

@@ -123,7 +123,7 @@ json::object distribution_json(const sim::Distribution& d) {
           {"max", d.largest()}};
 }
 
-json::object summary_json(const SimOptions& o, const sim::Summary& s) {
+json::object summary_json(const SimOptions& o, const SimPlan& plan, const sim::Summary& s) {
   json::object tpot;
   for (std::size_t i = 0; i < s.tpot.size(); ++i) {
     if (s.tpot[i].count() > 0) tpot[sim::language_models()[i].name] = s.tpot[i].mean();
@@ -134,6 +134,7 @@ json::object summary_json(const SimOptions& o, const sim::Summary& s) {
           {"gpus", o.gpus},
           {"gpu_model", o.gpu_model},
           {"seed", o.seed},
+          {"notes", json::array(plan.notes.begin(), plan.notes.end())},
           {"jobs", s.submitted},
           {"refused", s.refused},
           {"wait_s", distribution_json(s.wait)},
@@ -234,7 +235,7 @@ Result<void> run(const RunOptions& o, bool as_json, Output& out) {
     if (!closed) return closed;
   }
   if (as_json) {
-    out.add(files::json_text(summary_json(o.sim, *summary)));
+    out.add(files::json_text(summary_json(o.sim, *plan, *summary)));
   } else {
     print_summary(o, *plan, *summary, took, out);
   }

@@ -4,13 +4,14 @@
 #include "base/text.hpp"
 #include "files/read_file.hpp"
 #include "files/toml_table.hpp"
+#include "lab/kinds.hpp"
 #include "mig/catalog.hpp"
 #include "sim/knobs.hpp"
 
 namespace tangram::lab {
 namespace {
 
-using files::Findings;
+using Mistakes = files::Findings;  // the lab's own Findings are results
 using files::TomlTable;
 
 constexpr std::size_t kLargestFile = 1U << 20U;
@@ -25,14 +26,14 @@ const std::vector<std::string>& config_keys() {
   return keys;
 }
 
-std::vector<sim::Share> read_mix(const TomlTable& table, Findings& findings) {
+std::vector<sim::Share> read_mix(const TomlTable& table, Mistakes& findings) {
   auto mix = sim::parse_mix(table.text("instances"));
   if (mix) return *mix;
   findings.add(table.where("instances"), mix.error().message);
   return {};
 }
 
-std::vector<std::string> read_knobs(const TomlTable& table, Findings& findings) {
+std::vector<std::string> read_knobs(const TomlTable& table, Mistakes& findings) {
   std::vector<std::string> knobs = table.texts_or_none("knobs");
   for (const std::string& knob : knobs) {
     sim::Knobs tried;
@@ -42,12 +43,18 @@ std::vector<std::string> read_knobs(const TomlTable& table, Findings& findings) 
   return knobs;
 }
 
-void read_model(const TomlTable& table, Findings& findings, const std::string& name) {
+// The model must exist, and have the profiles of the instances.
+void check_model(const TomlTable& table, Mistakes& findings, const std::string& name,
+                 const std::vector<sim::Share>& instances) {
   const auto model = mig::find_model(name);
-  if (!model) findings.add(table.where("model"), model.error().message);
+  if (!model) return findings.add(table.where("model"), model.error().message);
+  for (const sim::Share& share : instances) {
+    const auto profile = (*model)->find_profile(share.profile);
+    if (!profile) findings.add(table.where("instances"), profile.error().message);
+  }
 }
 
-void read_nodes(const TomlTable& table, Findings& findings, Experiment& e) {
+void read_nodes(const TomlTable& table, Mistakes& findings, Experiment& e) {
   static const std::vector<std::string> keys{"name", "model", "gpus", "instances", "knobs"};
   for (const TomlTable& node : table.tables_or_none("node", "a node")) {
     node.allow_only(keys);
@@ -57,12 +64,12 @@ void read_nodes(const TomlTable& table, Findings& findings, Experiment& e) {
     variant.gpus = static_cast<std::uint32_t>(node.number("gpus", {1, kMostGpus}));
     variant.instances = read_mix(node, findings);
     variant.knobs = read_knobs(node, findings);
-    read_model(node, findings, variant.model);
+    check_model(node, findings, variant.model, variant.instances);
     e.nodes.push_back(std::move(variant));
   }
 }
 
-void read_config(const TomlTable& table, Findings& findings, Experiment& e) {
+void read_config(const TomlTable& table, Mistakes& findings, Experiment& e) {
   table.allow_only(config_keys());
   e.title = table.text("title");
   e.section = table.text("section");
@@ -86,7 +93,13 @@ void read_config(const TomlTable& table, Findings& findings, Experiment& e) {
     const auto known = sim::paper_workload(name);
     if (!known) findings.add(table.where("workloads"), known.error().message);
   }
-  read_model(table, findings, e.model);
+  if (e.workloads.empty()) {
+    findings.add(table.where("workloads"), cat("an experiment needs at least one of the workloads ",
+                                               join_words(sim::paper_workload_names()), "."));
+  }
+  const auto kind = find_kind(e.kind);
+  if (!kind) findings.add(table.where("kind"), kind.error().message);
+  check_model(table, findings, e.model, e.instances);
 }
 
 void read_expected(const TomlTable& table, Experiment& e) {
@@ -124,13 +137,13 @@ Result<Experiment> parse_experiment(std::string_view id, std::string_view config
   const std::string config_name = cat(where, "/config.toml");
   const auto config_table = files::parse_toml(config, config_name);
   if (!config_table) return std::unexpected(config_table.error());
-  Findings findings(config_name);
+  Mistakes findings(config_name);
   read_config(TomlTable(*config_table, "an experiment", findings), findings, e);
   if (const auto first = findings.first()) return std::unexpected(*first);
   const std::string expected_name = cat(where, "/expected.toml");
   const auto expected_table = files::parse_toml(expected, expected_name);
   if (!expected_table) return std::unexpected(expected_table.error());
-  Findings more(expected_name);
+  Mistakes more(expected_name);
   read_expected(TomlTable(*expected_table, "what is expected", more), e);
   if (const auto first = more.first()) return std::unexpected(*first);
   return e;

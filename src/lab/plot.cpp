@@ -59,6 +59,17 @@ void drain(int out, int err, std::string& text, std::string& errors) {
   }
 }
 
+// gnuplot draws an arrow below the mistake; a message is one line.
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool blank = c == '\n' || c == ' ' || c == '\t';
+    if (!blank) out += c;
+    if (blank && !out.empty() && out.back() != ' ') out += ' ';
+  }
+  return out.substr(0, out.find_last_not_of(' ') + 1);
+}
+
 struct Outcome {
   std::string text;
   std::string errors;
@@ -117,8 +128,8 @@ Result<std::string> plot_svg(std::string_view script, const std::string& directo
   if (!outcome) return std::unexpected(outcome.error());
   const std::size_t svg = outcome->text.find("<svg");
   if (outcome->status != 0 || svg == std::string::npos) {
-    return failed(
-        cat("gnuplot could not draw ", what, ": ", printable(outcome->errors.substr(0, 500))));
+    return failed(cat("gnuplot could not draw ", what, ": ",
+                      printable(one_line(outcome->errors).substr(0, 500))));
   }
   return outcome->text.substr(svg);
 }

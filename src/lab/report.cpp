@@ -240,7 +240,7 @@ std::string report_json(const SuiteOptions& options, const SuiteReport& report) 
     experiments[s.experiment.id] = section_json(s);
   }
   root["experiments"] = std::move(experiments);
-  return files::json_text(root) + "\n";
+  return files::json_text(root);
 }
 
 }  // namespace tangram::lab

@@ -16,38 +16,73 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Into a file beside it first, so that a full disk leaves no half of a report.
 Result<void> write_file(const fs::path& path, std::string_view text) {
-  const fs::path draft = path.string() + ".new";
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
-  std::error_code error;
-  if (file) fs::rename(draft, path, error);
-  if (!file || error) {
-    const int why = error ? error.value() : errno;
-    fs::remove(draft, error);
-    return failed(cat("cannot write ", path.string(), ": ", std::strerror(why),
-                      ". Choose another folder with --out."));
-  }
-  return {};
+  if (file) return {};
+  return failed(cat("cannot write ", path.string(), ": ", std::strerror(errno),
+                    ". Choose another folder with --out."));
 }
 
 Result<void> make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (!error && fs::is_directory(path)) return {};
+  if (!error && fs::is_directory(path, error)) return {};
   return failed(cat("cannot make the folder ", path.string(), ": ",
                     error ? error.message() : "there is a file of that name",
                     ". Choose another with --out."));
 }
 
-Result<Section> run_one(Study& study, const Experiment& experiment, const SuiteOptions& options) {
+// The report while it is made, in a folder beside the old one: whatever fails, the old one stays.
+class Draft {
+ public:
+  explicit Draft(const fs::path& out) : out_(out), draft_(out / ".draft") { remove(); }
+  ~Draft() { remove(); }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  Draft(Draft&&) = delete;
+  Draft& operator=(Draft&&) = delete;
+
+  [[nodiscard]] fs::path data() const { return draft_ / "data"; }
+  Result<void> begin() {
+    const auto made = make_folder(out_ / "data");
+    return made ? make_folder(data()) : made;
+  }
+  // The page last, because it is what people open.
+  Result<void> finish(const SuiteOptions& options, const SuiteReport& report) {
+    auto done = write_file(draft_ / "results.json", report_json(options, report));
+    if (done) done = write_file(draft_ / "index.html", report_html(options, report));
+    if (!done) return done;
+    std::vector<fs::path> names;
+    for (const auto& entry : fs::directory_iterator(data())) {
+      names.push_back(fs::path("data") / entry.path().filename());
+    }
+    names.emplace_back("results.json");
+    names.emplace_back("index.html");
+    for (const fs::path& name : names) {
+      std::error_code error;
+      fs::rename(draft_ / name, out_ / name, error);
+      if (!error) continue;
+      return failed(cat("cannot write ", (out_ / name).string(), ": ", error.message(),
+                        ". Choose another folder with --out."));
+    }
+    return {};
+  }
+
+ private:
+  void remove() const {
+    std::error_code ignored;
+    fs::remove_all(draft_, ignored);
+  }
+  fs::path out_;
+  fs::path draft_;
+};
+
+Result<Section> run_one(Study& study, const Experiment& experiment, const fs::path& data,
+                        bool plots) {
   const auto kind = find_kind(experiment.kind);
   if (!kind) return std::unexpected(kind.error());
-  if (experiment.workloads.empty()) {
-    return invalid(cat("the experiment ", tangram::quoted(experiment.id), " names no workload."));
-  }
   auto findings = (*kind)->run(study, experiment);
   if (!findings) return std::unexpected(findings.error());
   Section section{.experiment = experiment,
@@ -56,12 +91,11 @@ Result<Section> run_one(Study& study, const Experiment& experiment, const SuiteO
                   .svg = {},
                   .seeds = study.seeds(experiment)};
   section.verdicts = judge(experiment, section.findings);
-  const fs::path data = fs::path(options.out) / "data";
   for (const Series& series : section.findings.series) {
     const auto written = write_file(data / series.name, series.csv);
     if (!written) return std::unexpected(written.error());
   }
-  if (!options.plots || experiment.plot.empty()) return section;
+  if (!plots || experiment.plot.empty()) return section;
   auto svg = plot_svg(experiment.plot, data.string(), experiment.id);
   if (!svg) return std::unexpected(svg.error());
   section.svg = std::move(*svg);
@@ -96,9 +130,9 @@ Result<SuiteReport> run_suite(const SuiteOptions& options) {
     const auto gnuplot = find_gnuplot();
     if (!gnuplot) return std::unexpected(gnuplot.error());
   }
-  const fs::path out(options.out);
-  const auto made = make_folder(out / "data");
-  if (!made) return std::unexpected(made.error());
+  Draft draft(options.out);
+  const auto begun = draft.begin();
+  if (!begun) return std::unexpected(begun.error());
   Study study(options.study);
   SuiteReport report;
   for (const Experiment& experiment : experiments) {
@@ -107,15 +141,14 @@ Result<SuiteReport> run_suite(const SuiteOptions& options) {
       progress->done = 0;
       ++progress->stage;
     }
-    auto section = run_one(study, experiment, options);
+    auto section = run_one(study, experiment, draft.data(), options.plots);
     if (!section) return std::unexpected(section.error());
     report.sections.push_back(std::move(*section));
   }
   const auto noted = note_load(study, experiments.front(), report);
   if (!noted) return std::unexpected(noted.error());
-  auto written = write_file(out / "results.json", report_json(options, report));
-  if (written) written = write_file(out / "index.html", report_html(options, report));
-  if (!written) return std::unexpected(written.error());
+  const auto finished = draft.finish(options, report);
+  if (!finished) return std::unexpected(finished.error());
   return report;
 }
 

@@ -1,6 +1,7 @@
 // See knobs.hpp.
 #include "sim/knobs.hpp"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -32,6 +33,13 @@ constexpr Knob kTable[] = {
     {"contention", "0 or 1", "neighbours slow each other down", 0, 1, &Knobs::contention},
 };
 
+// As people write it: 0.01, not 0.010000.
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
 }  // namespace
 
 std::span<const Knob> knob_table() { return kTable; }
@@ -62,7 +70,7 @@ Result<void> set_knob(Knobs& knobs, std::string_view assignment) {
   const bool whole = status == std::errc{} && end == text.data() + text.size();
   if (!whole || !std::isfinite(value) || value < (*knob)->lowest || value > (*knob)->highest) {
     return invalid(cat("the knob ", (*knob)->name, " takes a number from ",
-                       std::to_string((*knob)->lowest), " to ", std::to_string((*knob)->highest),
+                       number_text((*knob)->lowest), " to ", number_text((*knob)->highest),
                        ", not ", quoted(text), "."));
   }
   knobs.*((*knob)->value) = value;
