@@ -1,6 +1,10 @@
 set datafile separator comma
 set terminal svg size 980,520 font "DejaVu Sans,13" background rgb "white" dynamic
-set key noenhanced
+set key noenhanced above
+set linetype 1 lc rgb "#1f6feb"
+set linetype 2 lc rgb "#d1672f"
+set linetype 3 lc rgb "#2d8a5f"
+set linetype 4 lc rgb "#8e5bb5"
 set grid ytics lc rgb "#d9dee7" lt 1
 set border 3 lc rgb "#5b6475"
 set tics nomirror

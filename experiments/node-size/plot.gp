@@ -10,4 +10,7 @@ set xtics rotate by -35 noenhanced font ",10"
 set boxwidth 0.7
 set bmargin 7
 set key off
+set xrange [-0.6:*]
+set offsets 0, 0.6, 0.02, 0
+set yrange [0:*]
 plot "node-size.csv" every ::1 using 0:6:7:xtic(sprintf("%s, %s", strcol(1), strcol(2))) with boxerrorbars lw 1.2 lc rgb "#1f6feb"
