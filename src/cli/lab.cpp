@@ -17,20 +17,9 @@ struct LabOptions {
   bool no_plots = false;
 };
 
-struct Word {
-  Style style;
-  const char* text;
-};
-Word word_of(lab::Verdict::Holds holds) {
-  switch (holds) {
-    case lab::Verdict::Holds::kYes:
-      return {Style::kGood, "reproduced"};
-    case lab::Verdict::Holds::kPartly:
-      return {Style::kYellow, "in part"};
-    case lab::Verdict::Holds::kNo:
-      return {Style::kBad, "not reproduced"};
-  }
-  return {Style::kBad, "?"};
+Style style_of(lab::Verdict::Holds holds) {
+  if (holds == lab::Verdict::Holds::kYes) return Style::kGood;
+  return holds == lab::Verdict::Holds::kNo ? Style::kBad : Style::kYellow;
 }
 
 void print_report(const lab::SuiteOptions& suite, const lab::SuiteReport& report, Output& out) {
@@ -38,10 +27,9 @@ void print_report(const lab::SuiteOptions& suite, const lab::SuiteReport& report
     out.line(out.paint(section.experiment.title, Style::kBold) + "  (" +
              section.experiment.section + ")");
     for (const lab::Verdict& v : section.verdicts) {
-      const Word word = word_of(v.holds);
       out.paragraph(cat("paper: ", v.says, "."));
       out.paragraph(cat("ours:  ", v.ours, "."));
-      out.line("  " + out.paint(word.text, word.style));
+      out.line("  " + out.paint(word_of(v.holds), style_of(v.holds)));
     }
     if (section.verdicts.empty()) {
       for (const lab::ResultTable& t : section.findings.tables) {
@@ -69,8 +57,10 @@ Result<void> run(const LabOptions& options, const std::vector<std::string>& all,
   suite.plots = !options.no_plots;
   suite.experiments = all;
   if (!options.only.empty()) {
+    // A folder of one's own may have more than the suite.
+    const bool own = !suite.directory.empty();
     for (const std::string& id : options.only) {
-      if (std::ranges::find(all, id) != all.end()) continue;
+      if (own || std::ranges::find(all, id) != all.end()) continue;
       return not_found(
           cat("unknown experiment ", tangram::quoted(id), ". Known: ", join_words(all), "."));
     }
@@ -80,19 +70,18 @@ Result<void> run(const LabOptions& options, const std::vector<std::string>& all,
     return invalid("--seeds must be from 1 to 100000.");
   }
   for (const std::string& knob : options.knobs) {
-    const auto set = sim::set_knob(suite.study.knobs, knob);
+    sim::Knobs tried;
+    const auto set = sim::set_knob(tried, knob);
     if (!set) return std::unexpected(set.error());
   }
+  suite.study.knobs = options.knobs;
   lab::Progress progress;
   suite.study.progress = &progress;
   Result<lab::SuiteReport> report = failed("not run");
   {
     const ProgressBar bar([&] {
-      const std::uint32_t stage = progress.stage;
-      const std::string name =
-          stage == 0 || stage > suite.experiments.size() ? "" : suite.experiments[stage - 1];
-      return ProgressState{fmt::format("{}/{} {}", stage, suite.experiments.size(), name),
-                           progress.done, progress.total};
+      return ProgressState{fmt::format("{} experiments", suite.experiments.size()), progress.done,
+                           progress.total};
     });
     report = lab::run_suite(suite);
   }

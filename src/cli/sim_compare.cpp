@@ -30,8 +30,12 @@ Result<void> add_row(const GridOptions& o, const std::string& value,
   return {};
 }
 
-Result<void> finish(const std::vector<GridCell>& cells, const GridOptions& o,
-                    const std::string& varied, bool as_json, Output& out) {
+Result<void> finish(std::vector<GridCell>& cells, GridOptions o, const std::string& varied,
+                    bool as_json, Output& out) {
+  if (cells.front().plan.same_for_all_seeds && o.seeds > 1) {
+    o.seeds = 1;
+    cells.front().plan.notes.emplace_back("nothing is drawn from this trace: one run each");
+  }
   const auto results = run_grid(cells, o);
   if (!results) return std::unexpected(results.error());
   if (as_json) {
@@ -68,7 +72,11 @@ Result<Vary> parse_vary(std::string_view text) {
   for (std::size_t at = equals + 1; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
     if (comma == at) return invalid(cat("--vary ", tangram::quoted(text), " has an empty value."));
-    vary.values.emplace_back(text.substr(at, comma - at));
+    const std::string value(text.substr(at, comma - at));
+    if (std::ranges::find(vary.values, value) != vary.values.end()) {
+      return invalid(cat("--vary names ", tangram::quoted(value), " twice."));
+    }
+    vary.values.push_back(value);
     at = comma + 1;
   }
   return vary;
@@ -77,9 +85,10 @@ Result<Vary> parse_vary(std::string_view text) {
 // Gives an option of the command line another value, by parsing it as the command line would.
 Result<void> set_value(const std::string& name, const std::string& value, SimOptions& o) {
   static const std::vector<std::string> options{
-      "threshold", "load",  "arrival",  "gpus",     "jobs",           "queries",
-      "duration",  "sigma", "law",      "mix",      "transfer-share", "movable-share",
-      "gpu-model", "queue", "workload", "speed-up", "restraint"};
+      "threshold", "load",      "arrival",        "gpus",          "jobs",
+      "queries",   "duration",  "sigma",          "law",           "workload",
+      "queue",     "gpu-model", "transfer-share", "movable-share", "speed-up",
+      "restraint", "policy",    "migration",      "seed"};
   if (std::ranges::find(options, name) == options.end()) {
     for (const sim::Knob& knob : sim::knob_table()) {
       if (knob.name != name) continue;
@@ -106,16 +115,29 @@ Result<void> set_value(const std::string& name, const std::string& value, SimOpt
   return {};
 }
 
+// The rule for the queries per task looks at the node and the world; in a sweep of these the tasks
+// stay those of the setting that was given.
+GridOptions fixed_queries(const GridOptions& o, const std::string& varied) {
+  GridOptions fixed = o;
+  if (!o.sim.queries.empty() || varied == "load" || varied == "queries") return fixed;
+  const auto plan = plan_simulation(o.sim);
+  if (!plan || plan->queries_per_task <= 0) return fixed;  // a mistake is found again with its row
+  fixed.sim.queries = fmt::format("{}", plan->queries_per_task);
+  fixed.sim.load.reset();
+  return fixed;
+}
+
 Result<void> sweep(const GridOptions& o, const std::string& text, bool as_json, Output& out) {
   const auto vary = parse_vary(text);
   if (!vary) return std::unexpected(vary.error());
   if (vary->values.size() * std::max<std::size_t>(1, o.policies.size()) > kMostCells) {
     return invalid(fmt::format("more than {} cells; sweep in parts.", kMostCells));
   }
+  const auto fixed = fixed_queries(o, vary->name);
   std::vector<GridCell> cells;
   for (const std::string& value : vary->values) {
-    const auto added =
-        add_row(o, value, [&](SimOptions& s) { return set_value(vary->name, value, s); }, cells);
+    const auto added = add_row(
+        fixed, value, [&](SimOptions& s) { return set_value(vary->name, value, s); }, cells);
     if (!added) return added;
   }
   return finish(cells, o, vary->name, as_json, out);

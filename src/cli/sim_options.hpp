@@ -38,6 +38,7 @@ struct SimOptions {
   std::string form = "auto";
   bool skip_bad = false;
   std::optional<double> speed_up;
+  std::optional<double> most_tokens;
 
   std::string policy = "paper";
   std::string migration = "both";
@@ -55,7 +56,9 @@ struct SimPlan {
   sim::Setting setting;
   std::function<sim::Workload(std::uint64_t seed)> workload;
   std::uint64_t tasks = 0;
-  std::vector<std::string> notes;  // what the user should know of the input: rows skipped …
+  double queries_per_task = 0;      // of the paper's workloads
+  bool same_for_all_seeds = false;  // a trace of jobs: nothing is drawn
+  std::vector<std::string> notes;   // what the user should know of the input: rows skipped …
 };
 [[nodiscard]] Result<SimPlan> plan_simulation(const SimOptions& options);
 

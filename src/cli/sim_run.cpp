@@ -2,8 +2,8 @@
 // the timeline as CSV.
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdio>
-#include <fstream>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "cli/progress.hpp"
+#include "cli/row_file.hpp"
 #include "cli/sim_options.hpp"
 #include "cli/verbs.hpp"
 #include "core/transcript.hpp"
@@ -24,92 +25,74 @@ namespace json = boost::json;
 
 struct RunOptions {
   SimOptions sim;
-  std::string jobs_csv;
-  std::string timeline_csv;
-  std::string moves_csv;
+  std::string jobs_out;
+  std::string timeline_out;
+  std::string moves_out;
   double every_s = 0;
 };
 
-// A CSV file that is written while the simulation runs; its first failure is kept.
-class CsvFile {
- public:
-  Result<void> open(const std::string& path) {
-    path_ = path;
-    file_.open(path, std::ios::binary | std::ios::trunc);
-    return check();
-  }
-  [[nodiscard]] bool is_open() const { return file_.is_open(); }
-  void line(std::string_view text) { file_ << text << '\n'; }
-  Result<void> close() {
-    if (!is_open()) return {};
-    file_.close();
-    return check();
-  }
-
- private:
-  Result<void> check() {
-    if (file_) return {};
-    return failed(cat("cannot write ", path_, "; is there room, and may you write there?"));
-  }
-  std::string path_;
-  std::ofstream file_;
-};
-
 struct Files {
-  CsvFile jobs;
-  CsvFile timeline;
-  CsvFile moves;
+  RowFile jobs;
+  RowFile timeline;
+  RowFile moves;
 };
 
 Result<void> open_files(const RunOptions& o, const std::vector<std::string>& profiles, Files& f) {
-  if (!o.jobs_csv.empty()) {
-    const auto opened = f.jobs.open(o.jobs_csv);
-    if (!opened) return opened;
-    f.jobs.line(
-        "id,profile,model,arrival_s,placed_s,ready_s,finished_s,wait_s,execution_s,"
-        "tpot_s,gpu,moves");
+  const bool same =
+      (!o.jobs_out.empty() && (o.jobs_out == o.timeline_out || o.jobs_out == o.moves_out)) ||
+      (!o.timeline_out.empty() && o.timeline_out == o.moves_out);
+  if (same) return invalid("jobs, timeline and moves need a file each.");
+  Result<void> opened;
+  if (!o.jobs_out.empty()) {
+    opened =
+        f.jobs.open(o.jobs_out, {"id", "profile", "model", "arrival_s", "placed_s", "ready_s",
+                                 "finished_s", "wait_s", "execution_s", "tpot_s", "gpu", "moves"});
   }
-  if (!o.timeline_csv.empty()) {
-    const auto opened = f.timeline.open(o.timeline_csv);
-    if (!opened) return opened;
-    std::string head = "time_s,fragmentation,compute_used,waiting,live";
-    for (const std::string& p : profiles) head += fmt::format(",desired {},actual {}", p, p);
-    f.timeline.line(head);
+  if (opened && !o.timeline_out.empty()) {
+    std::vector<std::string> columns{"time_s", "fragmentation", "compute_used", "waiting", "live"};
+    for (const std::string& p : profiles) {
+      columns.push_back("desired " + p);
+      columns.push_back("actual " + p);
+    }
+    opened = f.timeline.open(o.timeline_out, std::move(columns));
   }
-  if (!o.moves_csv.empty()) {
-    const auto opened = f.moves.open(o.moves_csv);
-    if (!opened) return opened;
-    f.moves.line("time_s,job,kind,news,from,to,start");
+  if (opened && !o.moves_out.empty()) {
+    opened = f.moves.open(o.moves_out, {"time_s", "job", "kind", "news", "from", "to", "start"});
   }
-  return {};
+  return opened;
 }
+
+Field number(double value) { return {fmt::format("{:.6f}", value), false}; }
+Field number(std::integral auto value) { return {std::to_string(value), false}; }
+Field word(std::string_view text) { return {std::string(text), true}; }
 
 sim::Observer observer_of(const RunOptions& o, Files& f) {
   sim::Observer observer;
   observer.sample_every_s = o.every_s;
   if (f.jobs.is_open()) {
     observer.job = [&f](const sim::JobRow& j) {
-      f.jobs.line(fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{}",
-                              j.id, j.profile, j.model, j.arrival_s, j.placed_s, j.ready_s,
-                              j.finished_s, j.placed_s - j.arrival_s, j.finished_s - j.placed_s,
-                              j.tpot_s, j.gpu, j.moves));
+      f.jobs.row({number(j.id), word(j.profile), word(j.model), number(j.arrival_s),
+                  number(j.placed_s), number(j.ready_s), number(j.finished_s),
+                  number(j.placed_s - j.arrival_s), number(j.finished_s - j.placed_s),
+                  number(j.tpot_s), number(j.gpu), number(j.moves)});
     };
   }
   if (f.timeline.is_open()) {
     observer.sample = [&f](const sim::Sample& s) {
-      std::string line = fmt::format("{:.6f},{:.6f},{:.6f},{},{}", s.at_s, s.fragmentation,
-                                     s.compute_used, s.waiting, s.live);
+      std::vector<Field> fields{number(s.at_s), number(s.fragmentation), number(s.compute_used),
+                                number(s.waiting), number(s.live)};
       for (std::size_t i = 0; i < s.desired.size(); ++i) {
-        line += fmt::format(",{},{}", s.desired[i], s.actual[i]);
+        fields.push_back(number(s.desired[i]));
+        fields.push_back(number(s.actual[i]));
       }
-      f.timeline.line(line);
+      f.timeline.row(fields);
     };
   }
   if (f.moves.is_open()) {
     observer.move = [&f](const sim::MoveRow& m) {
-      f.moves.line(fmt::format("{:.6f},{},{},{},{},{},{}", m.at_s, m.job,
-                               core::name_of(m.report.kind), core::name_of(m.report.news),
-                               m.report.from.value(), m.report.to.value(), m.report.start));
+      f.moves.row({number(m.at_s), number(m.job), word(core::name_of(m.report.kind)),
+                   word(core::name_of(m.report.news)), number(m.report.from.value()),
+                   number(m.report.to.value()), number(int{m.report.start})});
     };
   }
   return observer;
@@ -211,6 +194,7 @@ void print_summary(const RunOptions& o, const SimPlan& plan, const sim::Summary&
 Result<void> run(const RunOptions& o, bool as_json, Output& out) {
   if (!(o.every_s >= 0 && o.every_s <= 1e9))
     return invalid("--every must be from 0 to 1e9 seconds.");
+  if (o.every_s > 0 && o.timeline_out.empty()) return invalid("--every is for --timeline-out.");
   const auto plan = plan_simulation(o.sim);
   if (!plan) return std::unexpected(plan.error());
   const sim::Workload workload = plan->workload(o.sim.seed);
@@ -230,7 +214,7 @@ Result<void> run(const RunOptions& o, bool as_json, Output& out) {
   if (!summary) return std::unexpected(summary.error());
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  for (CsvFile* file : {&files.jobs, &files.timeline, &files.moves}) {
+  for (RowFile* file : {&files.jobs, &files.timeline, &files.moves}) {
     const auto closed = file->close();
     if (!closed) return closed;
   }
@@ -249,14 +233,15 @@ void add_sim_run(CLI::App& sim, Command& command) {
   const auto options = std::make_shared<RunOptions>();
   add_sim_options(*verb, options->sim);
   const char* group = "Files";
-  verb->add_option("--jobs-csv", options->jobs_csv, "Write every job")
+  verb->add_option("--jobs-out", options->jobs_out,
+                   "Write every job: CSV, or JSON lines if FILE ends in .jsonl")
       ->option_text("FILE")
       ->group(group);
-  verb->add_option("--timeline-csv", options->timeline_csv,
+  verb->add_option("--timeline-out", options->timeline_out,
                    "Write fragmentation, use, waiting, desired and actual instances over time")
       ->option_text("FILE")
       ->group(group);
-  verb->add_option("--moves-csv", options->moves_csv, "Write every move")
+  verb->add_option("--moves-out", options->moves_out, "Write every move")
       ->option_text("FILE")
       ->group(group);
   verb->add_option("--every", options->every_s,
@@ -268,7 +253,7 @@ void add_sim_run(CLI::App& sim, Command& command) {
       "Examples:\n"
       "  tangram sim run --workload normal25 --restraint none\n"
       "  tangram sim run --gpus 10000 --jobs 1000000\n"
-      "  tangram sim run --trace jobs.csv --policy best-fit --jobs-csv out.csv");
+      "  tangram sim run --trace jobs.csv --policy best-fit --jobs-out out.csv");
   verb->callback([&command, options] {
     command.run = [&command, options](Output& out) { return run(*options, command.json, out); };
   });

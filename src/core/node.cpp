@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 #include "base/check.hpp"
 #include "mig/limits.hpp"
@@ -250,9 +251,12 @@ void Node::summarize(GpuId g) {
 
 // What of a GPU is in the index: it stays there, as it was, until the edit is over.
 Node::Edit::Edit(Node& node, GpuId gpu)
-    : node_(node), id_(gpu), before_(node.index_.stand(node.summary(gpu), node.entries(gpu))) {}
+    : node_(node), id_(gpu), before_(node.index_.stand(node.summary(gpu), node.entries(gpu))) {
+  CHECK(!std::exchange(this->gpu().edited, true));
+}
 
 Node::Edit::~Edit() {
+  gpu().edited = false;
   node_.summarize(id_);
   const GpuSummary now = node_.summary(id_);
   node_.index_.update(id_, before_, node_.index_.stand(now, node_.entries(id_)),

@@ -33,6 +33,7 @@ struct Gpu {
   bool cordoned = false;
   bool draining = false;
   bool incoming = false;  // a move into it is under way
+  bool edited = false;    // an Edit of it lives
   EntryBlock entries;
   mig::Occupancy occupied;
   mig::Occupancy projected;

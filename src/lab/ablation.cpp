@@ -74,6 +74,14 @@ Result<Findings> run_ablation(Study& study, const Experiment& e) {
                          object["wait"].as_double(), object["execution"].as_double(),
                          object["makespan"].as_double(), 1 - cut.mean, cut.ci95);
       by_setting[kAblationNames[i]] = std::move(object);
+      if (i > 0) {
+        found.measures.push_back(
+            {.name = "step_reduction",
+             .on = fmt::format("{} {}", name, kAblationSteps[i]),
+             .value = sim::reduction(column(ablation->runs[i - 1], &Run::makespan),
+                                     column(runs, &Run::makespan)),
+             .note = {}});
+      }
       if (i + 1 == kAblationSettings) {
         found.measures.push_back(
             {.name = "makespan_reduction", .on = name, .value = cut, .note = {}});

@@ -14,6 +14,9 @@ inline constexpr std::array<const char*, kAblationSettings> kAblationNames = {
 inline constexpr std::array<const char*, kAblationSettings> kAblationTitles = {
     "baseline", "+LB", "+LB+Dyn", "+LB+Dyn+Migr"};
 
+inline constexpr std::array<const char*, kAblationSettings> kAblationSteps = {"", "+LB", "+Dyn",
+                                                                              "+Migr"};
+
 // The four settings on a node, the static two on the arrangement of `base`.
 [[nodiscard]] std::vector<sim::Setting> ablation_settings(const sim::Setting& node,
                                                           const sim::Setting& base);

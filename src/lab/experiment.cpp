@@ -22,7 +22,7 @@ constexpr int kMostSeeds = 100'000;
 const std::vector<std::string>& config_keys() {
   static const std::vector<std::string> keys{
       "title",     "section",   "kind",         "model",     "gpus",  "tasks", "seeds",
-      "instances", "workloads", "load_percent", "threshold", "knobs", "node"};
+      "instances", "workloads", "load_percent", "threshold", "knobs", "try",   "node"};
   return keys;
 }
 
@@ -33,12 +33,13 @@ std::vector<sim::Share> read_mix(const TomlTable& table, Mistakes& findings) {
   return {};
 }
 
-std::vector<std::string> read_knobs(const TomlTable& table, Mistakes& findings) {
-  std::vector<std::string> knobs = table.texts_or_none("knobs");
+std::vector<std::string> read_knobs(const TomlTable& table, std::string_view key,
+                                    Mistakes& findings) {
+  std::vector<std::string> knobs = table.texts_or_none(key);
   for (const std::string& knob : knobs) {
     sim::Knobs tried;
     const auto set = sim::set_knob(tried, knob);
-    if (!set) findings.add(table.where("knobs"), set.error().message);
+    if (!set) findings.add(table.where(key), set.error().message);
   }
   return knobs;
 }
@@ -63,7 +64,7 @@ void read_nodes(const TomlTable& table, Mistakes& findings, Experiment& e) {
     variant.model = node.text("model");
     variant.gpus = static_cast<std::uint32_t>(node.number("gpus", {1, kMostGpus}));
     variant.instances = read_mix(node, findings);
-    variant.knobs = read_knobs(node, findings);
+    variant.knobs = read_knobs(node, "knobs", findings);
     check_model(node, findings, variant.model, variant.instances);
     e.nodes.push_back(std::move(variant));
   }
@@ -81,7 +82,8 @@ void read_config(const TomlTable& table, Mistakes& findings, Experiment& e) {
   e.load_percent = table.number_or("load_percent", {1, 1000}, e.load_percent);
   e.workloads = table.texts_or_none("workloads");
   e.instances = read_mix(table, findings);
-  e.knobs = read_knobs(table, findings);
+  e.knobs = read_knobs(table, "knobs", findings);
+  e.tries = read_knobs(table, "try", findings);
   read_nodes(table, findings, e);
   const auto threshold = core::Threshold::parse(table.text("threshold"));
   if (threshold) {

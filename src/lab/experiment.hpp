@@ -47,7 +47,8 @@ struct Experiment {
   int load_percent = 80;  // offered to the busiest resource by the first of the paper's workloads
   core::Threshold threshold;
   std::vector<NodeVariant> nodes;
-  std::vector<std::string> knobs;  // NAME=VALUE: each is tried alone
+  std::vector<std::string> knobs;  // NAME=VALUE
+  std::vector<std::string> tries;  // NAME=VALUE: each is tried alone, by the sensitivity study
   std::string paper;               // what the paper reports, in a sentence
   std::vector<Claim> claims;
   std::string plot;  // gnuplot; may be empty

@@ -74,12 +74,8 @@ namespace {
 // layouts is for the paper's node only.
 Result<std::vector<Runs>> on_node(Study& study, const Experiment& e, std::string_view name,
                                   double arrivals_per_paper) {
-  auto node = study.node(e);
+  const auto node = study.node(e);
   if (!node) return std::unexpected(node.error());
-  for (const std::string& knob : e.knobs) {
-    const auto set = sim::set_knob(node->knobs, knob);
-    if (!set) return std::unexpected(set.error());
-  }
   sim::Setting as_paper = *node;  // sets the queries per task
   as_paper.gpus.front().count =
       static_cast<std::uint32_t>(static_cast<double>(e.gpus) / arrivals_per_paper);

@@ -96,7 +96,7 @@ Result<Findings> run_sensitivity(Study& study, const Experiment& e) {
   for (const std::string& name : e.workloads) csv += fmt::format(",{},{} ci95", name, name);
   csv += '\n';
   std::vector<std::string> knobs{""};
-  knobs.insert(knobs.end(), e.knobs.begin(), e.knobs.end());
+  knobs.insert(knobs.end(), e.tries.begin(), e.tries.end());
   for (const std::string& knob : knobs) {
     const std::string label = knob.empty() ? "as assumed" : knob;
     table.rows.push_back({label});

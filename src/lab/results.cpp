@@ -8,11 +8,19 @@
 namespace tangram::lab {
 namespace {
 
-// A claim holds on a workload if our estimate reaches it; "partly" if only the interval does.
+// On one workload. "At least 0" asks for more than chance.
 Verdict::Holds holds(const Claim& claim, const sim::Estimate& value) {
   const double wanted = claim.at_least_percent / 100.0;
-  if (value.mean >= wanted) return Verdict::Holds::kYes;
-  return value.mean + value.ci95 >= wanted ? Verdict::Holds::kPartly : Verdict::Holds::kNo;
+  const double low = value.mean - value.ci95;
+  if (low > wanted || (low == wanted && wanted > 0)) return Verdict::Holds::kYes;
+  return value.mean + value.ci95 < wanted ? Verdict::Holds::kNo : Verdict::Holds::kUndecided;
+}
+
+Verdict::Holds together(std::size_t yes, std::size_t no, std::size_t asked) {
+  if (asked == 0) return Verdict::Holds::kNothing;
+  if (yes == asked) return Verdict::Holds::kYes;
+  if (yes > 0) return Verdict::Holds::kPartly;
+  return no == asked ? Verdict::Holds::kNo : Verdict::Holds::kUndecided;
 }
 
 }  // namespace
@@ -31,24 +39,41 @@ boost::json::object to_json(const sim::Estimate& value) {
   return {{"mean", value.mean}, {"ci95", value.ci95}};
 }
 
+std::string_view word_of(Verdict::Holds holds) {
+  switch (holds) {
+    case Verdict::Holds::kYes:
+      return "reproduced";
+    case Verdict::Holds::kPartly:
+      return "in part";
+    case Verdict::Holds::kNo:
+      return "not reproduced";
+    case Verdict::Holds::kUndecided:
+      return "undecided";
+    case Verdict::Holds::kNothing:
+      return "nothing to compare";
+  }
+  return "?";
+}
+
 std::vector<Verdict> judge(const Experiment& experiment, const Findings& findings) {
   std::vector<Verdict> verdicts;
   for (const Claim& claim : experiment.claims) {
-    Verdict verdict{.says = claim.says, .ours = {}, .holds = Verdict::Holds::kYes};
-    std::size_t reached = 0;
+    Verdict verdict{.says = claim.says, .ours = {}};
+    std::size_t yes = 0;
+    std::size_t no = 0;
     std::size_t asked = 0;
     for (const Measure& m : findings.measures) {
       if (m.name != claim.measure) continue;
       if (!claim.on.empty() && std::ranges::find(claim.on, m.on) == claim.on.end()) continue;
       if (!verdict.ours.empty()) verdict.ours += "; ";
-      verdict.ours += fmt::format("{}: {}", m.on, m.meaningful ? percent(m.value) : m.note);
+      verdict.ours += fmt::format("{}: {}", m.on, m.note.empty() ? percent(m.value) : m.note);
       if (!m.meaningful) continue;
-      ++asked;
       const Verdict::Holds here = holds(claim, m.value);
-      reached += here != Verdict::Holds::kNo ? 1 : 0;
-      if (here != Verdict::Holds::kYes) verdict.holds = Verdict::Holds::kPartly;
+      ++asked;
+      yes += here == Verdict::Holds::kYes ? 1 : 0;
+      no += here == Verdict::Holds::kNo ? 1 : 0;
     }
-    if (asked == 0 || reached == 0) verdict.holds = Verdict::Holds::kNo;
+    verdict.holds = together(yes, no, asked);
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/json/object.hpp>
@@ -25,7 +26,13 @@ struct Series {      // for the figure: a CSV file
 
 // One claim of the paper and what became of it.
 struct Verdict {
-  enum class Holds { kYes, kPartly, kNo };
+  enum class Holds {
+    kYes,        // on every workload, beyond the interval
+    kPartly,     // on some
+    kNo,         // on none, beyond the interval
+    kUndecided,  // the intervals are too wide to say
+    kNothing,    // nothing to compare: near zero everywhere
+  };
 
   std::string says;
   std::string ours;
@@ -38,7 +45,7 @@ struct Measure {
   std::string on;
   sim::Estimate value;     // a share: 0.13 is 13 %
   bool meaningful = true;  // false: both sides are near zero, no percentage is given
-  std::string note;        // shown instead, if not meaningful
+  std::string note;        // shown instead of the share, if not empty
 };
 
 struct Findings {
@@ -53,6 +60,9 @@ struct Findings {
 [[nodiscard]] std::string percent(const sim::Estimate& share);
 [[nodiscard]] std::string with_interval(const sim::Estimate& value, int digits);
 [[nodiscard]] boost::json::object to_json(const sim::Estimate& value);
+
+// How people read it: "reproduced", "in part", …
+[[nodiscard]] std::string_view word_of(Verdict::Holds holds);
 
 [[nodiscard]] std::vector<Verdict> judge(const Experiment& experiment, const Findings& findings);
 

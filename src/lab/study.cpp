@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "mig/catalog.hpp"
-#include "policies/registry.hpp"
+#include "sim/hardware.hpp"
 #include "sim/offered.hpp"
 
 namespace tangram::lab {
@@ -65,7 +65,13 @@ Result<sim::Setting> Study::node(const Experiment& e) const {
       {.model = std::make_shared<const mig::Model>(**model), .count = e.gpus, .layout = {}}};
   setting.tuning.threshold = e.threshold;
   setting.tuning.restraint = sim::no_restraint();
-  setting.knobs = options_.knobs;
+  setting.knobs = sim::knobs_for(**model);
+  for (const auto* list : {&e.knobs, &options_.knobs}) {
+    for (const std::string& knob : *list) {
+      const auto set = sim::set_knob(setting.knobs, knob);
+      if (!set) return std::unexpected(set.error());
+    }
+  }
   return setting;
 }
 
@@ -112,12 +118,13 @@ Result<std::vector<Runs>> Study::run(const Experiment& e, const std::vector<sim:
     }
   }
   Progress* progress = options_.progress;
-  if (progress != nullptr) {
+  if (progress != nullptr && options_.counting) {
     progress->total += trials.size() * static_cast<std::uint64_t>(workload.tasks);
   }
   Runs outcome(trials.size());
   const sim::TrialOptions how{.threads = options_.threads,
                               .finished = progress ? &progress->done : nullptr};
+  if (options_.counting) trials.clear();
   const auto done = sim::run_trials(
       trials, how, [&](std::size_t i, sim::Summary&& s) { outcome[i] = run_of(s); });
   if (!done) {

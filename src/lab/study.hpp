@@ -20,8 +20,8 @@ namespace tangram::lab {
 
 // Read by a progress bar while the study runs.
 struct Progress {
-  std::atomic<std::uint64_t> done = 0;   // tasks simulated in this stage
-  std::atomic<std::uint64_t> total = 0;  // of this stage
+  std::atomic<std::uint64_t> done = 0;  // tasks simulated
+  std::atomic<std::uint64_t> total = 0;
   std::atomic<std::uint32_t> stage = 0;  // which experiment
 };
 
@@ -29,8 +29,9 @@ struct StudyOptions {
   unsigned threads = 0;
   int seeds = 0;  // 0: as each experiment says
   std::uint64_t first_seed = 1;
-  sim::Knobs knobs;
+  std::vector<std::string> knobs;  // NAME=VALUE, checked; they outdo the experiments' own
   Progress* progress = nullptr;
+  bool counting = false;  // simulates nothing: adds up what would be, for the progress bar
 };
 
 // What is kept of a run: a hundred bytes, because some studies run tens of thousands.

@@ -1,6 +1,7 @@
 // See suite.hpp.
 #include "lab/suite.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -79,6 +80,35 @@ class Draft {
   fs::path draft_;
 };
 
+// A claim about something that the experiment does not measure would never hold.
+Result<void> check_claims(const Section& section) {
+  for (const Claim& claim : section.experiment.claims) {
+    std::vector<std::string> names;
+    for (const Measure& m : section.findings.measures) {
+      if (std::ranges::find(names, m.name) == names.end()) names.push_back(m.name);
+    }
+    if (std::ranges::find(names, claim.measure) != names.end()) continue;
+    return invalid(cat("the claim of ", section.experiment.id, "/expected.toml about ",
+                       tangram::quoted(claim.measure),
+                       " cannot be judged; this kind of experiment ",
+                       "measures: ", join_words(names), "."));
+  }
+  return {};
+}
+
+// Goes through everything without simulating, so that the progress bar knows its end.
+Result<void> count_work(const StudyOptions& options, const std::vector<Experiment>& experiments) {
+  if (options.progress == nullptr) return {};
+  StudyOptions counting = options;
+  counting.counting = true;
+  Study study(counting);
+  for (const Experiment& experiment : experiments) {
+    const auto counted = (*find_kind(experiment.kind))->run(study, experiment);
+    if (!counted) return std::unexpected(counted.error());
+  }
+  return {};
+}
+
 Result<Section> run_one(Study& study, const Experiment& experiment, const fs::path& data,
                         bool plots) {
   const auto kind = find_kind(experiment.kind);
@@ -90,6 +120,8 @@ Result<Section> run_one(Study& study, const Experiment& experiment, const fs::pa
                   .verdicts = {},
                   .svg = {},
                   .seeds = study.seeds(experiment)};
+  const auto measured = check_claims(section);
+  if (!measured) return std::unexpected(measured.error());
   section.verdicts = judge(experiment, section.findings);
   for (const Series& series : section.findings.series) {
     const auto written = write_file(data / series.name, series.csv);
@@ -120,6 +152,7 @@ Result<void> note_load(const Study& study, const Experiment& e, SuiteReport& rep
 }  // namespace
 
 Result<SuiteReport> run_suite(const SuiteOptions& options) {
+  if (options.experiments.empty()) return invalid("no experiment is named.");
   std::vector<Experiment> experiments;
   for (const std::string& id : options.experiments) {
     auto experiment = load_experiment(id, options.directory);
@@ -133,14 +166,12 @@ Result<SuiteReport> run_suite(const SuiteOptions& options) {
   Draft draft(options.out);
   const auto begun = draft.begin();
   if (!begun) return std::unexpected(begun.error());
+  const auto counted = count_work(options.study, experiments);
+  if (!counted) return std::unexpected(counted.error());
   Study study(options.study);
   SuiteReport report;
   for (const Experiment& experiment : experiments) {
-    if (Progress* progress = options.study.progress) {
-      progress->total = 0;
-      progress->done = 0;
-      ++progress->stage;
-    }
+    if (Progress* progress = options.study.progress) ++progress->stage;
     auto section = run_one(study, experiment, draft.data(), options.plots);
     if (!section) return std::unexpected(section.error());
     report.sections.push_back(std::move(*section));

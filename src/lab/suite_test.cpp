@@ -34,7 +34,8 @@ class Suite : public ::testing::Test {
   }
   void add(const std::string& id, std::string_view config, std::string_view plot = "") {
     folder_.write(cat("experiments/", id, "/config.toml"), config);
-    folder_.write(cat("experiments/", id, "/expected.toml"), kSmallExpected);
+    folder_.write(cat("experiments/", id, "/expected.toml"),
+                  id == "ablation" ? kSmallExpected : "paper = 'nothing'\n");
     if (!plot.empty()) folder_.write(cat("experiments/", id, "/plot.gp"), plot);
   }
   [[nodiscard]] SuiteOptions options(std::vector<std::string> ids, bool plots = false) const {
@@ -143,6 +144,24 @@ TEST_F(Suite, AMistakeInTheLastExperimentIsFoundBeforeTheFirstRuns) {
               StartsWith(cat(folder_.at("experiments"), "/wait/config.toml:3:8: unknown kind")));
   EXPECT_EQ(progress.stage, 0U);
   expect_old_report();
+}
+
+TEST_F(Suite, AClaimAboutWhatIsNotMeasuredIsAnError) {
+  write_old_report();
+  folder_.write("experiments/ablation/expected.toml",
+                changed(kSmallExpected, "makespan_reduction", "makespan_redaction"));
+  const auto report = run_suite(options({"ablation"}));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message,
+            "the claim of ablation/expected.toml about 'makespan_redaction' cannot be judged; this "
+            "kind of experiment measures: makespan_reduction.");
+  expect_old_report();
+}
+
+TEST_F(Suite, NothingToRunIsAnError) {
+  const auto report = run_suite(options({}));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message, "no experiment is named.");
 }
 
 TEST_F(Suite, AFolderThatCannotBeIsAnError) {

@@ -63,7 +63,9 @@ Result<Findings> run_instances(Study& study, const Experiment& e) {
   found.numbers = {{"created", summary->created},
                    {"destroyed", summary->destroyed},
                    {"starts", summary->starts},
-                   {"reused_share", reused}};
+                   {"reused_share", reused},
+                   {"surplus_share", static_cast<double>(kept) /
+                                         static_cast<double>(std::max<std::uint64_t>(1, samples))}};
   found.measures.push_back(
       {.name = "reuse", .on = run->workload.name, .value = {reused, 0}, .note = {}});
   found.series.push_back({"instances.csv", std::move(csv)});
@@ -107,11 +109,16 @@ Result<Findings> run_fragmentation(Study& study, const Experiment& e) {
     table.rows.push_back({name, with_interval(sim::estimate(before), 4),
                           with_interval(sim::estimate(after), 4), percent(cut),
                           with_interval(sim::estimate(column((*runs)[1], &Run::moves)), 1)});
-    found.measures.push_back(
-        {.name = "fragmentation_reduction", .on = name, .value = cut, .note = {}});
-    found.numbers[name] = boost::json::object{{"off", to_json(sim::estimate(before))},
-                                              {"both", to_json(sim::estimate(after))},
-                                              {"reduction", to_json(cut)}};
+    found.measures.push_back({.name = "fragmentation_reduction",
+                              .on = name,
+                              .value = cut,
+                              .note = fmt::format("{:.4f} → {:.4f}", sim::estimate(before).mean,
+                                                  sim::estimate(after).mean)});
+    found.numbers[name] =
+        boost::json::object{{"off", to_json(sim::estimate(before))},
+                            {"both", to_json(sim::estimate(after))},
+                            {"reduction", to_json(cut)},
+                            {"moves", to_json(sim::estimate(column((*runs)[1], &Run::moves)))}};
   }
   found.tables.push_back(std::move(table));
   return found;

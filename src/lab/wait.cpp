@@ -47,7 +47,7 @@ Result<Findings> run_wait(Study& study, const Experiment& e) {
                               .on = name,
                               .value = cut,
                               .meaningful = meaningful,
-                              .note = note});
+                              .note = meaningful ? std::string() : note});
     boost::json::object numbers{{"static", to_json(old_wait)}, {"dynamic", to_json(new_wait)}};
     if (meaningful) numbers["reduction"] = to_json(cut);
     found.numbers[name] = std::move(numbers);

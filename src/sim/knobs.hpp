@@ -34,7 +34,9 @@ struct Knobs {
   // Speed. Decode reaches about half of the memory bandwidth; prefill of the FLOPS (assumed).
   double hbm_gbps = 1555.2;  // of a whole A100 40GB; a slice has its share of memory slices
   double hbm_efficiency = 0.5;
-  double tflops = 312;  // fp16 dense, of all 108 multiprocessors
+  double hbm_streamed = 0;  // 1: weights that are fetched are then read from memory, too
+  double tflops = 312;      // fp16 dense, of all multiprocessors
+  double multiprocessors = 108;
   double flops_efficiency = 0.5;
 
   // The PCIe link of a GPU, shared by its instances.

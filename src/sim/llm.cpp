@@ -16,16 +16,21 @@ constexpr LanguageModel kModels[] = {
 constexpr double kGiga = 1e9;
 constexpr double kMib = 1024.0 * 1024.0;
 constexpr double kGib = 1024.0 * kMib;
-constexpr double kFullMultiprocessors = 108;  // of the GPU whose FLOPS the knob gives
 
 // What a slice has: where a table does not know, the share of the whole.
 double memory_bytes(const mig::Model& gpu, const mig::Profile& p) {
   if (p.facts.memory_mib > 0) return p.facts.memory_mib * kMib;
-  return 40.0 * kGib * p.memory_slices / gpu.memory_slices();
+  int whole = 0;
+  for (const mig::Profile& other : gpu.profiles()) whole = std::max(whole, other.facts.memory_mib);
+  constexpr int kIfNobodyKnows = 40 * 1024;
+  if (whole <= 0) whole = kIfNobodyKnows;
+  return whole * kMib * p.memory_slices / gpu.memory_slices();
 }
 
-double multiprocessors(const mig::Profile& p) {
-  return p.facts.multiprocessors > 0 ? p.facts.multiprocessors : 14.0 * p.compute_slices;
+// The share of the GPU's multiprocessors.
+double multiprocessors(const mig::Model& gpu, const mig::Profile& p, const Knobs& knobs) {
+  if (p.facts.multiprocessors > 0) return p.facts.multiprocessors / knobs.multiprocessors;
+  return static_cast<double>(p.compute_slices) / gpu.compute_slices();
 }
 
 }  // namespace
@@ -42,9 +47,9 @@ Pass pass_of(const LanguageModel& model, const mig::Model& gpu, mig::ProfileInde
   const double share = static_cast<double>(p.memory_slices) / gpu.memory_slices();
   const double bandwidth = knobs.hbm_gbps * kGiga * share * knobs.hbm_efficiency;
   const double flops =
-      knobs.tflops * 1e12 * multiprocessors(p) / kFullMultiprocessors * knobs.flops_efficiency;
+      knobs.tflops * 1e12 * multiprocessors(gpu, p, knobs) * knobs.flops_efficiency;
   return {.transfer_gb = (weights - resident) / kGiga,
-          .decode_s = resident / bandwidth,
+          .decode_s = (resident + (weights - resident) * knobs.hbm_streamed) / bandwidth,
           .prefill_s_per_token = 2.0 * model.parameters / flops,
           .load_s = weights / kGiga / knobs.load_gbps};
 }

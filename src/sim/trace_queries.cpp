@@ -87,7 +87,7 @@ class TaskDraws {
     Task task{.arrival_s = own.front().arrival_s};
     task.queries = static_cast<std::uint16_t>(own.size());
     task.profile = mix_.draw(sizes_);
-    task.model = paper_model(task.profile < profiles_ / 2, models_.below(2) == 1);
+    task.model = paper_model(small_[task.profile], models_.below(2) == 1);
     for (const Query& query : own) {
       task.prompt_tokens += query.prompt_tokens;
       task.response_tokens += query.response_tokens;
@@ -98,14 +98,17 @@ class TaskDraws {
  private:
   TaskDraws(const TraceOptions& options, Random root)
       : mean_queries_(options.queries_per_task),
-        profiles_(options.mix.size()),
         mix_(options.mix),
         sizes_(root.fork()),
         models_(root.fork()),
-        counts_(root.fork()) {}
+        counts_(root.fork()) {
+    for (std::size_t i = 0; i < options.mix.size(); ++i) {
+      small_.push_back(is_small(options.mix, i));
+    }
+  }
 
   double mean_queries_;
-  std::size_t profiles_;
+  std::vector<bool> small_;  // by profile of the mix
   Mix mix_;
   Random sizes_;
   Random models_;

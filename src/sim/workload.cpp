@@ -204,8 +204,15 @@ Result<PaperWorkload> paper_workload(std::string_view name) {
                        " Known: ", join_words(paper_workload_names()), "."));
 }
 
+// "2g.10gb" has 10.
 bool is_small(const std::vector<Share>& mix, std::size_t profile) {
-  return profile < mix.size() / 2;
+  constexpr int kLarge = 16;
+  const std::string& name = mix[profile].profile;
+  const std::size_t dot = name.find('.');
+  const std::size_t unit = name.find("gb", dot == std::string::npos ? 0 : dot);
+  if (dot == std::string::npos || unit == std::string::npos) return false;
+  const auto size = parse_int(std::string_view(name).substr(dot + 1, unit - dot - 1), 1, 100'000);
+  return size && *size < kLarge;
 }
 
 std::int8_t paper_model(bool small, bool second) {
@@ -235,12 +242,12 @@ Result<DurationLaw> parse_law(std::string_view name) {
 
 Workload generate(const PaperWorkload& paper, std::uint64_t seed) {
   return {paper.name, names_of(paper.mix), static_cast<std::uint64_t>(paper.tasks),
-          stream(PaperDraws(paper, Random(seed)))};
+          stream(PaperDraws(paper, Random(seed))), seed};
 }
 
 Workload generate(const Synthetic& synthetic, std::uint64_t seed) {
   return {"synthetic", names_of(synthetic.mix), synthetic.tasks,
-          stream(SyntheticDraws(synthetic, Random(seed)))};
+          stream(SyntheticDraws(synthetic, Random(seed))), seed};
 }
 
 }  // namespace tangram::sim

@@ -31,6 +31,7 @@ struct Workload {
   std::vector<std::string> profiles;
   std::uint64_t tasks = 0;          // how many there will be
   std::function<bool(Task&)> next;  // false: no more
+  std::uint64_t seed = 0;           // of what chance the world has left
 };
 
 // A workload that is there already, as from a file.
@@ -62,8 +63,9 @@ struct PaperWorkload {
 [[nodiscard]] const std::vector<std::string>& paper_workload_names();
 [[nodiscard]] Result<PaperWorkload> paper_workload(std::string_view name);
 [[nodiscard]] Workload generate(const PaperWorkload& paper, std::uint64_t seed);
-// The language model of a paper's task: opt-6.7b or bloom-1b7 on the two smaller profiles, opt-13b
-// or bloom-7b1 on the others (§V-A); `second` chooses.
+// The language model of a paper's task: opt-6.7b or bloom-1b7 on small profiles, opt-13b or
+// bloom-7b1 on the others (§V-A); `second` chooses. Small is below 16 GB, as the profile's name
+// says.
 [[nodiscard]] std::int8_t paper_model(bool small, bool second);
 [[nodiscard]] bool is_small(const std::vector<Share>& mix, std::size_t profile);
 

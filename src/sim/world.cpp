@@ -20,6 +20,7 @@ World::World(const Setting& setting, const Workload& workload, const Observer& o
       observer_(observer),
       knobs_(setting.knobs),
       scheduler_(setting.tuning, policies, setting.partitioning),
+      chance_(~workload.seed),  // apart from the workload's own
       desired_(workload.profiles.size()),
       actual_(workload.profiles.size()) {
   add_gpus(setting);

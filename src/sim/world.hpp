@@ -15,6 +15,7 @@
 
 #include "core/scheduler.hpp"
 #include "sim/contention.hpp"
+#include "sim/random.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timeline.hpp"
 
@@ -149,7 +150,7 @@ class World {
   std::vector<Released> more_released_;
   std::vector<std::vector<Speed>> speeds_;    // by GPU model, then profile and language model
   std::vector<std::vector<int>> profile_of_;  // by GPU model, then its profile: the workload's
-  std::uint64_t chance_ = 0;                  // counts the releases
+  Random chance_;
 
   Summary summary_;
   std::vector<core::GpuId> touched_;

@@ -64,7 +64,9 @@ void World::record(const Live& live) {
   summary_.makespan.add(wait + execution);
   double tpot = 0;
   if (live.model >= 0 && live.passes > 0) {
-    tpot = std::max(0.0, live.serving_s / live.passes - live.prefill_s);  // prefill is no output
+    // Prefill is no output; with prefetching it may hide behind the transfer, and is left in.
+    const double prefill = knobs_.prefetch > 0.5 ? 0 : live.prefill_s;
+    tpot = std::max(0.0, live.serving_s / live.passes - prefill);
     summary_.tpot[static_cast<std::size_t>(live.model)].add(tpot);
   }
   if (!observer_.job) return;

@@ -141,7 +141,7 @@ void World::switch_stream(Slot slot) {
 // The process is gone; the driver may hold on to the instance for a moment.
 void World::release(Live& live, int run) {
   Run& r = live.runs[run];
-  const Instant free_from = now_ + duration_of(knobs_.in_use_s * Random(chance_++).uniform());
+  const Instant free_from = now_ + duration_of(knobs_.in_use_s * chance_.uniform());
   Released& older =
       *std::ranges::min_element(gpus_[r.gpu.value()].released, {}, &Released::free_from);
   if (older.free_from > now_) {

@@ -103,8 +103,8 @@ std::vector<double> column_of(const Rows& rows, const std::string& name) {
 TEST(SimCli, WritesEveryJobTheTimelineAndTheMoves) {
   const TempFolder folder;
   const Ended ended = sim({"run", "--jobs", "60", "--load", "1", "--restraint", "none", "--json",
-                           "--jobs-csv", folder.at("jobs.csv"), "--timeline-csv",
-                           folder.at("timeline.csv"), "--moves-csv", folder.at("moves.csv")});
+                           "--jobs-out", folder.at("jobs.csv"), "--timeline-out",
+                           folder.at("timeline.csv"), "--moves-out", folder.at("moves.csv")});
   ASSERT_EQ(ended.code, 0) << ended.err;
   const json::value summary = json::parse(ended.out);
 
@@ -152,7 +152,7 @@ TEST(SimCli, WritesEveryJobTheTimelineAndTheMoves) {
 
 TEST(SimCli, TheTimelineCanBeSampled) {
   const TempFolder folder;
-  const Ended ended = sim({"run", "--jobs", "20", "--every", "100", "--json", "--timeline-csv",
+  const Ended ended = sim({"run", "--jobs", "20", "--every", "100", "--json", "--timeline-out",
                            folder.at("timeline.csv")});
   ASSERT_EQ(ended.code, 0) << ended.err;
   const auto times = column_of(rows_of(read_text(folder.at("timeline.csv"))), "time_s");
@@ -212,6 +212,28 @@ TEST(SimCli, BadRowsAreSkippedAndCountedOnRequest) {
       json::parse(sim({"run", "--trace", path, "--skip-bad", "--json"}).out);
   EXPECT_EQ(summary.at("jobs"), 2);
   EXPECT_EQ(summary.at("notes").at(1).as_string(), "3 bad rows skipped");
+}
+
+// Jobs of a plain trace are what they are; queries of a trace become other tasks with each seed.
+TEST(SimCli, ATraceOfJobsIsComparedOnceAndOneOfQueriesBySeed) {
+  const TempFolder folder;
+  const std::string plain = folder.write("plain.csv", kGood + "1,2g.10gb,50\n2,3g.20gb,5\n");
+  const json::value once = json::parse(sim({"compare", "--trace", plain, "--json"}).out);
+  EXPECT_EQ(once.at("seeds"), 1);
+  EXPECT_THAT(sim({"compare", "--trace", plain}).out,
+              HasSubstr("nothing is drawn from this trace: one run each\n"));
+  expect_refused(sim({"run", "--trace", plain, "--mix", "1g.5gb"}),
+                 "--mix means nothing for the workload 'plain trace'.");
+  expect_refused(sim({"run", "--trace", plain, "--queries", "2"}),
+                 "--queries means nothing for the workload 'plain trace'.");
+  std::string rows = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+  for (int i = 10; i < 60; ++i) rows += cat("2023-11-16 18:00:", i, ",", 100 + i, ",", 2 * i, "\n");
+  const std::string queries = folder.write("azure.csv", rows);
+  const json::value drawn = json::parse(sim({"compare", "--trace", queries, "--json"}).out);
+  EXPECT_EQ(drawn.at("seeds"), 10);
+  EXPECT_GT(drawn.at("rows").at(0).at("makespan_s").at("ci95").as_double(), 0);
+  EXPECT_THAT(sim({"run", "--trace", queries, "--gpu-model", "H100-80GB"}).err,
+              HasSubstr("Say with --mix what the jobs ask for."));
 }
 
 TEST(SimCli, ProfilesThatNoGpuHasAreCounted) {
@@ -324,7 +346,7 @@ TEST(SimCli, RefusesWhatCannotBeVaried) {
 
 TEST(SimCli, FilesThatCannotBeWrittenAreAFailure) {
   const TempFolder folder;
-  for (const char* option : {"--jobs-csv", "--timeline-csv", "--moves-csv"}) {
+  for (const char* option : {"--jobs-out", "--timeline-out", "--moves-out"}) {
     const std::string path = folder.at("none/x.csv");
     const Ended ended = sim({"run", "--jobs", "5", option, path});
     EXPECT_EQ(ended.code, 1) << option;
@@ -332,7 +354,7 @@ TEST(SimCli, FilesThatCannotBeWrittenAreAFailure) {
     EXPECT_EQ(ended.err,
               cat("tangram: cannot write ", path, "; is there room, and may you write there?\n"));
   }
-  const Ended full = sim({"run", "--jobs", "2000", "--jobs-csv", "/dev/full"});
+  const Ended full = sim({"run", "--jobs", "2000", "--jobs-out", "/dev/full"});
   EXPECT_EQ(full.code, 1);
   EXPECT_EQ(full.out, "");
   expect_refused(

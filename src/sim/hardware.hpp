@@ -1,0 +1,27 @@
+// Hardware: how fast GPUs of a model are: memory, FLOPS, multiprocessors, PCIe. The makers'
+// figures; what a link carries is measured for PCIe 4 and assumed to be twice that for PCIe 5. One
+// rule: only what a knob can override.
+#pragma once
+
+#include <string_view>
+
+#include "mig/model.hpp"
+#include "sim/knobs.hpp"
+
+namespace tangram::sim {
+
+struct Hardware {
+  std::string_view model;  // of the catalog
+  double hbm_gbps;
+  double tflops;  // fp16, dense
+  double multiprocessors;
+  double link_gbps;
+};
+
+// Nothing for a model whose figures are not known.
+[[nodiscard]] const Hardware* find_hardware(const mig::Model& model);
+
+// The knobs with the speeds of this model; those of the A100 40GB where none are known.
+[[nodiscard]] Knobs knobs_for(const mig::Model& model);
+
+}  // namespace tangram::sim
