@@ -75,7 +75,7 @@ TEST(Experiment, KeysThatAreWrongAreReportedWhereTheyStand) {
   EXPECT_EQ(with("gpus = 2", "gpu = 2"),
             "dir/x/config.toml:5:1: unknown key 'gpu'; did you mean gpus? an experiment has the "
             "keys title, section, kind, model, gpus, tasks, seeds, instances, workloads, "
-            "load_percent, threshold, knobs and node.");
+            "load_percent, threshold, knobs, try and node.");
   EXPECT_EQ(with("title = \"Small\"\n", ""),
             "dir/x/config.toml:1:1: an experiment needs the key title.");
   EXPECT_EQ(with("gpus = 2", "gpus = \"2\""),

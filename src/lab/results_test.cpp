@@ -1,5 +1,5 @@
-// Verdicts: a claim is reached, reached by the interval only, or not; and what is near zero counts
-// for nothing.
+// Verdicts: a claim is reached beyond the interval, undecided within it, or not reached; and what
+// is near zero counts for nothing.
 #include "lab/results.hpp"
 
 #include <gtest/gtest.h>
@@ -31,30 +31,47 @@ Verdict verdict(std::vector<Measure> measures, std::vector<std::string> on = {})
 
 using Holds = Verdict::Holds;
 
-TEST(Judge, AClaimIsReachedByTheMean) {
-  const Verdict v = verdict({measured("a", 0.13), measured("b", 0.2, 0.5)});
+TEST(Judge, AClaimIsReachedBeyondTheInterval) {
+  const Verdict v = verdict({measured("a", 0.13), measured("b", 0.2, 0.05)});
   EXPECT_EQ(v.holds, Holds::kYes);
   EXPECT_EQ(v.says, "13 % less");
-  EXPECT_EQ(v.ours, "a: 13.0 %; b: 20.0 % ± 50.0");
+  EXPECT_EQ(v.ours, "a: 13.0 %; b: 20.0 % ± 5.0");
 }
 
-TEST(Judge, ByTheIntervalOnlyIsInPart) {
-  EXPECT_EQ(verdict({measured("a", 0.12, 0.02)}).holds, Holds::kPartly);
-  EXPECT_EQ(verdict({measured("a", 0.2), measured("b", 0.12, 0.02)}).holds, Holds::kPartly);
+TEST(Judge, WithinTheIntervalNothingIsDecided) {
+  EXPECT_EQ(verdict({measured("a", 0.12, 0.02)}).holds, Holds::kUndecided);
+  EXPECT_EQ(verdict({measured("a", 0.14, 0.02)}).holds, Holds::kUndecided);
+  EXPECT_EQ(verdict({measured("a", 0.1, 0.02), measured("b", 0.12, 0.02)}).holds,
+            Holds::kUndecided);
 }
 
 TEST(Judge, OnSomeWorkloadsIsInPartAndOnNoneIsNot) {
   EXPECT_EQ(verdict({measured("a", 0.2), measured("b", 0.1, 0.02)}).holds, Holds::kPartly);
+  EXPECT_EQ(verdict({measured("a", 0.2), measured("b", 0.12, 0.02)}).holds, Holds::kPartly);
   EXPECT_EQ(verdict({measured("a", 0.1, 0.02)}).holds, Holds::kNo);
   EXPECT_EQ(verdict({measured("a", -0.1)}).holds, Holds::kNo);
-  EXPECT_EQ(verdict({}).holds, Holds::kNo);
+}
+
+TEST(Judge, AtLeastNothingAsksForMoreThanChance) {
+  const auto at_least_0 = [](double mean, double ci95) {
+    Experiment e;
+    e.claims = {{"cut", {}, 0, "less"}};
+    Findings findings;
+    findings.measures = {measured("a", mean, ci95)};
+    return judge(e, findings).at(0).holds;
+  };
+  EXPECT_EQ(at_least_0(0.1, 0.05), Holds::kYes);
+  EXPECT_EQ(at_least_0(0, 0), Holds::kUndecided);
+  EXPECT_EQ(at_least_0(0.1, 0.2), Holds::kUndecided);
+  EXPECT_EQ(at_least_0(-0.1, 0.05), Holds::kNo);
 }
 
 TEST(Judge, NearZeroGivesNoPercentageAndDecidesNothing) {
   const Verdict v = verdict({measured("a", 0.2), near_zero("b", "0.2 s → 0.0 s")});
   EXPECT_EQ(v.holds, Holds::kYes);
   EXPECT_EQ(v.ours, "a: 20.0 %; b: 0.2 s → 0.0 s");
-  EXPECT_EQ(verdict({near_zero("b", "0.2 s → 0.0 s")}).holds, Holds::kNo);
+  EXPECT_EQ(verdict({near_zero("b", "0.2 s → 0.0 s")}).holds, Holds::kNothing);
+  EXPECT_EQ(verdict({}).holds, Holds::kNothing);
 }
 
 TEST(Judge, AClaimIsHeldAgainstItsMeasureOnItsWorkloads) {

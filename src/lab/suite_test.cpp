@@ -154,8 +154,39 @@ TEST_F(Suite, AClaimAboutWhatIsNotMeasuredIsAnError) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message,
             "the claim of ablation/expected.toml about 'makespan_redaction' cannot be judged; this "
-            "kind of experiment measures: makespan_reduction.");
+            "kind of experiment measures: step_reduction and makespan_reduction.");
   expect_old_report();
+}
+
+TEST_F(Suite, TheProgressBarKnowsItsEnd) {
+  Progress progress;
+  SuiteOptions o = options({"ablation", "wait", "execution", "fragmentation"});
+  o.study.progress = &progress;
+  ASSERT_TRUE(run_suite(o));
+  EXPECT_GT(progress.total, 0U);
+  EXPECT_EQ(progress.done, progress.total);
+}
+
+TEST_F(Suite, KnobsOfAnExperimentCount) {
+  ASSERT_TRUE(run_suite(options({"execution"})));
+  const std::string usual = folder_.read("report/data/execution.csv");
+  add("execution",
+      "knobs = ['link_gbps=3']\n" + changed(kSmallConfig, "\"ablation\"", "\"execution\""));
+  ASSERT_TRUE(run_suite(options({"execution"})));
+  EXPECT_NE(folder_.read("report/data/execution.csv"), usual);
+}
+
+// The kinds that have nodes of their own, and every built-in plot.
+TEST_F(Suite, OtherNodesAreSimulated) {
+  const std::string nodes =
+      "[[node]]\nname = 'two A30'\nmodel = 'A30-24GB'\ngpus = 2\n"
+      "instances = '1g.6gb:2,4g.24gb:1'\n";
+  for (const char* kind : {"gpu-models", "node-size"}) {
+    add(kind, changed(kSmallConfig, "\"ablation\"", cat('"', kind, '"')) + nodes);
+    const auto report = run_suite(options({kind}));
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_THAT(folder_.read(cat("report/data/", kind, ".csv")), HasSubstr("two A30,normal25,"));
+  }
 }
 
 TEST_F(Suite, NothingToRunIsAnError) {

@@ -142,9 +142,9 @@ TEST(Traces, QueriesPerTaskAreTheNumberBelowOrAboveTheMean) {
 
 TEST(Traces, ProfilesFollowTheMixAndModelsThePapersRule) {
   TraceOptions options = queries_each(1);
-  options.mix = {{"small", 3}, {"large", 1}};
+  options.mix = {{"1g.5gb", 3}, {"3g.20gb", 1}};
   const Trace trace = read(burst_of(2000), options);
-  EXPECT_THAT(trace.profiles, ElementsAre("small", "large"));
+  EXPECT_THAT(trace.profiles, ElementsAre("1g.5gb", "3g.20gb"));
   std::vector<int> of_model(4);
   int large = 0;
   for (const Task& task : trace.tasks) {

@@ -124,10 +124,11 @@ TEST_F(LabCli, SeedsAndKnobsOfTheCommandLineCount) {
 }
 
 TEST_F(LabCli, RefusesWhatItDoesNotKnow) {
-  expect_refused(lab("paper", "report", {"--only", "ablatoin"}),
+  const std::string out = folder_.at("report");
+  expect_refused(tangram_run({"lab", "paper", "--out", out, "--only", "ablatoin"}),
                  "unknown experiment 'ablatoin'. Known: tpot, instances, wait, fragmentation, "
                  "execution and ablation.");
-  expect_refused(lab("extra", "report", {"--only", "ablation"}),
+  expect_refused(tangram_run({"lab", "extra", "--out", out, "--only", "ablation"}),
                  "unknown experiment 'ablation'. Known: threshold, sensitivity, baselines, "
                  "gpu-models and node-size.");
   expect_refused(lab("paper", "report", {"--seeds", "-1"}), "--seeds must be from 1 to 100000.");

@@ -315,7 +315,8 @@ TEST(SimCli, RefusesOptionsWithoutAMeaning) {
   expect_refused(sim({"run", "--trace", "t.csv", "--load", "1"}), nothing("--load", "trace"));
   expect_refused(sim({"run", "--trace", "t.csv", "--workload", "long25"}),
                  "--trace and --workload exclude each other.");
-  expect_refused(sim({"run", "--skip-bad"}), "--skip-bad and --form are for a --trace.");
+  expect_refused(sim({"run", "--skip-bad"}),
+                 "--skip-bad, --form and --most-tokens are for a --trace.");
   expect_refused(sim({"run", "--sigma", "2"}), "--sigma is for --law lognormal.");
   expect_refused(sim({"run", "--workload", "normal25", "--load", "1", "--queries", "3"}),
                  "--load and --queries exclude each other.");
