@@ -15,6 +15,7 @@ function(tangram_embed output namespace function header directory)
 
 namespace ${namespace} {
 
+// NOLINTNEXTLINE(readability-function-size): it is data
 const std::vector<EmbeddedFile>& ${function}() {
   static const std::vector<EmbeddedFile> files{
 @rows@  };

@@ -251,7 +251,7 @@ void Node::summarize(GpuId g) {
 
 // What of a GPU is in the index: it stays there, as it was, until the edit is over.
 Node::Edit::Edit(Node& node, GpuId gpu)
-    : node_(node), id_(gpu), before_(node.index_.stand(node.summary(gpu), node.entries(gpu))) {
+    : node_(node), id_(gpu), before_(Index::stand(node.summary(gpu), node.entries(gpu))) {
   CHECK(!std::exchange(this->gpu().edited, true));
 }
 
@@ -259,8 +259,7 @@ Node::Edit::~Edit() {
   gpu().edited = false;
   node_.summarize(id_);
   const GpuSummary now = node_.summary(id_);
-  node_.index_.update(id_, before_, node_.index_.stand(now, node_.entries(id_)),
-                      node_.entries(id_));
+  node_.index_.update(id_, before_, Index::stand(now, node_.entries(id_)), node_.entries(id_));
   std::uint32_t& in_service = node_.models_[now.model.value()].gpus_in_service;
   in_service += static_cast<std::uint32_t>(now.takes_jobs);
   in_service -= static_cast<std::uint32_t>(before_.summary.takes_jobs);

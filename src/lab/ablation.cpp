@@ -17,10 +17,10 @@ std::vector<sim::Setting> ablation_settings(const sim::Setting& node, const sim:
   return {base, balanced, dynamic, full};
 }
 
-Result<Ablation> ablate(Study& study, const Experiment& e, std::string_view name) {
+Result<Ablation> ablate(Study& study, const Experiment& e, std::string_view workload_name) {
   const auto node = study.node(e);
   if (!node) return std::unexpected(node.error());
-  const auto workload = study.workload(e, name, *node);
+  const auto workload = Study::workload(e, workload_name, *node);
   if (!workload) return std::unexpected(workload.error());
   const auto best = study.best_static(e, *node, *workload, &Run::makespan, "static-first-fit");
   if (!best) return std::unexpected(best.error());

@@ -29,6 +29,7 @@ struct Ablation {
 };
 
 // The arrangement is the one with the least makespan of the baseline.
-[[nodiscard]] Result<Ablation> ablate(Study& study, const Experiment& e, std::string_view workload);
+[[nodiscard]] Result<Ablation> ablate(Study& study, const Experiment& e,
+                                      std::string_view workload_name);
 
 }  // namespace tangram::lab

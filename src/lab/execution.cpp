@@ -18,7 +18,7 @@ Result<Findings> run_execution(Study& study, const Experiment& e) {
   for (const std::string& name : e.workloads) {
     const auto node = study.node(e);
     if (!node) return std::unexpected(node.error());
-    const auto workload = study.workload(e, name, *node);
+    const auto workload = Study::workload(e, name, *node);
     if (!workload) return std::unexpected(workload.error());
     sim::Setting off = *node;
     off.tuning.migration = "off";

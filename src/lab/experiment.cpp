@@ -48,7 +48,10 @@ std::vector<std::string> read_knobs(const TomlTable& table, std::string_view key
 void check_model(const TomlTable& table, Mistakes& findings, const std::string& name,
                  const std::vector<sim::Share>& instances) {
   const auto model = mig::find_model(name);
-  if (!model) return findings.add(table.where("model"), model.error().message);
+  if (!model) {
+    findings.add(table.where("model"), model.error().message);
+    return;
+  }
   for (const sim::Share& share : instances) {
     const auto profile = (*model)->find_profile(share.profile);
     if (!profile) findings.add(table.where("instances"), profile.error().message);

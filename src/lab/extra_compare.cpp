@@ -41,7 +41,7 @@ Result<Findings> run_baselines(Study& study, const Experiment& e) {
   add("paper", "both");
   std::vector<std::vector<Runs>> by_workload;
   for (const std::string& name : e.workloads) {
-    const auto workload = study.workload(e, name, *node);
+    const auto workload = Study::workload(e, name, *node);
     if (!workload) return std::unexpected(workload.error());
     auto runs = study.run(e, settings, *workload);
     if (!runs) return std::unexpected(runs.error());
@@ -79,7 +79,7 @@ Result<std::vector<Runs>> on_node(Study& study, const Experiment& e, std::string
   sim::Setting as_paper = *node;  // sets the queries per task
   as_paper.gpus.front().count =
       static_cast<std::uint32_t>(static_cast<double>(e.gpus) / arrivals_per_paper);
-  auto workload = study.workload(e, name, as_paper);
+  auto workload = Study::workload(e, name, as_paper);
   if (!workload) return std::unexpected(workload.error());
   workload->mean_arrival_s /= arrivals_per_paper;
   sim::Setting first = *node;

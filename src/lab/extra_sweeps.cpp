@@ -23,7 +23,7 @@ Result<Findings> run_threshold(Study& study, const Experiment& e) {
   for (const std::string& name : e.workloads) {
     const auto node = study.node(e);
     if (!node) return std::unexpected(node.error());
-    const auto workload = study.workload(e, name, *node);
+    const auto workload = Study::workload(e, name, *node);
     if (!workload) return std::unexpected(workload.error());
     std::vector<sim::Setting> settings;
     for (int step = 0; step <= kSteps; ++step) {
@@ -63,7 +63,7 @@ Result<std::vector<Runs>> changed(Study& study, const Experiment& e, const std::
     const auto set = sim::set_knob(node->knobs, knob);
     if (!set) return std::unexpected(set.error());
   }
-  const auto workload = study.workload(e, usual.workload.name, *node);
+  const auto workload = Study::workload(e, usual.workload.name, *node);
   if (!workload) return std::unexpected(workload.error());
   sim::Setting base = usual.base;
   base.knobs = node->knobs;

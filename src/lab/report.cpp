@@ -198,7 +198,7 @@ std::string report_html(const SuiteOptions& options, const SuiteReport& report) 
       "<title>{0}</title><style>{1}</style></head><body>\n<h1>{0}</h1>\n",
       escaped(options.title), kStyle);
   page += fmt::format(
-      "<p class=\"sub\">Tangram {} · simulated with the very scheduler that runs on real GPUs · "
+      "<p class=\"sub\">Tangram {} · simulated around the scheduler itself · "
       "first seed {}</p>\n<pre>{}</pre>\n",
       TANGRAM_VERSION, options.study.first_seed, escaped(options.command));
   page +=

@@ -88,7 +88,7 @@ sim::Setting Study::baseline(const sim::Setting& node, const sim::Arrangement& a
 }
 
 Result<sim::PaperWorkload> Study::workload(const Experiment& e, std::string_view name,
-                                           const sim::Setting& node) const {
+                                           const sim::Setting& node) {
   auto reference = sim::paper_workload(sim::paper_workload_names().front());
   auto asked = sim::paper_workload(name);
   if (!asked) return std::unexpected(asked.error());

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/experiment.hpp"
@@ -52,7 +53,7 @@ using Runs = std::vector<Run>;  // by seed
 
 class Study {
  public:
-  explicit Study(const StudyOptions& options) : options_(options) {}
+  explicit Study(StudyOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] const StudyOptions& options() const { return options_; }
   [[nodiscard]] int seeds(const Experiment& e) const {
@@ -66,8 +67,9 @@ class Study {
                                              const sim::Arrangement& arrangement);
 
   // A workload of the paper with the experiment's tasks, mix, and queries per task by its rule.
-  [[nodiscard]] Result<sim::PaperWorkload> workload(const Experiment& e, std::string_view name,
-                                                    const sim::Setting& node) const;
+  [[nodiscard]] static Result<sim::PaperWorkload> workload(const Experiment& e,
+                                                           std::string_view name,
+                                                           const sim::Setting& node);
 
   // All seeds of each of the settings.
   [[nodiscard]] Result<std::vector<Runs>> run(const Experiment& e,

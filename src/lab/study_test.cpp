@@ -23,7 +23,7 @@ struct Asked {
   explicit Asked(unsigned threads = 1)
       : study({.threads = threads, .knobs = {}, .progress = &progress}),
         node(or_stop(study.node(e))),
-        workload(or_stop(study.workload(e, "normal25", node))) {}
+        workload(or_stop(Study::workload(e, "normal25", node))) {}
 };
 
 std::vector<double> makespans(const Runs& runs) { return column(runs, &Run::makespan); }

@@ -139,7 +139,7 @@ Result<Section> run_one(Study& study, const Experiment& experiment, const fs::pa
 Result<void> note_load(const Study& study, const Experiment& e, SuiteReport& report) {
   const auto node = study.node(e);
   if (!node) return std::unexpected(node.error());
-  const auto workload = study.workload(e, sim::paper_workload_names().front(), *node);
+  const auto workload = Study::workload(e, sim::paper_workload_names().front(), *node);
   if (!workload) return std::unexpected(workload.error());
   const auto offered = sim::offered_load(*workload, *node);
   if (!offered) return std::unexpected(offered.error());

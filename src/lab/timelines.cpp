@@ -15,7 +15,7 @@ struct OneRun {
 Result<OneRun> one_run(Study& study, const Experiment& e) {
   const auto node = study.node(e);
   if (!node) return std::unexpected(node.error());
-  const auto workload = study.workload(e, e.workloads.front(), *node);
+  const auto workload = Study::workload(e, e.workloads.front(), *node);
   if (!workload) return std::unexpected(workload.error());
   return OneRun{*node, *workload};
 }
@@ -97,7 +97,7 @@ Result<Findings> run_fragmentation(Study& study, const Experiment& e) {
                     .columns = {"workload", "without moves", "with moves", "reduction", "moves"},
                     .rows = {}};
   for (const std::string& name : e.workloads) {
-    const auto workload = study.workload(e, name, run->node);
+    const auto workload = Study::workload(e, name, run->node);
     if (!workload) return std::unexpected(workload.error());
     sim::Setting off = run->node;
     off.tuning.migration = "off";

@@ -80,10 +80,10 @@ sim::Estimate against_best(const ByPolicy& values) {
 }
 
 Result<Curve> curve_of(Study& study, const Experiment& e, const sim::Setting& node, std::size_t m) {
-  auto workload = study.workload(e, e.workloads.front(), node);
+  auto workload = Study::workload(e, e.workloads.front(), node);
   if (!workload) return std::unexpected(workload.error());
   workload->within_s = 1;
-  workload->only_model = static_cast<std::int8_t>(m);
+  workload->only_model = static_cast<std::int16_t>(m);
   const mig::Model& gpu = *node.gpus.front().model;
   const double slices = static_cast<double>(gpu.compute_slices()) * e.gpus;
   const Sizes sizes = sizes_of(*workload, gpu);

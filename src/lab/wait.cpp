@@ -23,7 +23,7 @@ Result<Findings> run_wait(Study& study, const Experiment& e) {
   for (const std::string& name : e.workloads) {
     const auto node = study.node(e);
     if (!node) return std::unexpected(node.error());
-    const auto workload = study.workload(e, name, *node);
+    const auto workload = Study::workload(e, name, *node);
     if (!workload) return std::unexpected(workload.error());
     const auto fixed = study.best_static(e, *node, *workload, &Run::wait, "paper");
     if (!fixed) return std::unexpected(fixed.error());

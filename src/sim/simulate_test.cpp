@@ -32,7 +32,7 @@ Task timed(double arrival_s, std::uint8_t profile, double duration_s) {
   return {.arrival_s = arrival_s, .duration_s = duration_s, .profile = profile};
 }
 
-Task asking(std::uint8_t profile, std::int8_t model, std::uint16_t queries) {
+Task asking(std::uint8_t profile, std::int16_t model, std::uint16_t queries) {
   Task task{.prompt_tokens = 800, .response_tokens = 1000};
   task.queries = queries;
   task.model = model;
@@ -65,7 +65,7 @@ std::vector<MoveRow> with_news(const Seen& seen, core::MoveNews news) {
 
 TEST(Simulate, ATaskAloneTakesWhatItsPartsTake) {
   for (const char* profile : {"1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"}) {
-    for (std::int8_t model = 0; model < 4; ++model) {
+    for (std::int16_t model = 0; model < 4; ++model) {
       for (const double bytes : {2.0, 4.0}) {
         Setting setting = node_of(1);
         setting.knobs.bytes_per_weight = bytes;

@@ -16,7 +16,7 @@ double student(std::size_t degrees) {
   constexpr double kFew[] = {0, 12.706, 4.303, 3.182, 2.776};
   if (degrees < std::size(kFew)) return kFew[degrees];
   const double z = 1.959964;
-  const double n = static_cast<double>(degrees);
+  const auto n = static_cast<double>(degrees);
   const double z3 = z * z * z;
   const double z5 = z3 * z * z;
   return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
@@ -33,7 +33,7 @@ double sum_of(std::span<const double> values) {
 
 Estimate estimate(std::span<const double> runs) {
   if (runs.empty()) return {};
-  const double n = static_cast<double>(runs.size());
+  const auto n = static_cast<double>(runs.size());
   const double mean = sum_of(runs) / n;
   if (runs.size() < 2) return {mean, 0};
   double squares = 0;

@@ -59,11 +59,11 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-std::int8_t read_model(TraceRow& row, const Column& column) {
+std::int16_t read_model(TraceRow& row, const Column& column) {
   const std::string_view name = row.text(column);
   const auto models = language_models();
   const auto found = std::ranges::find(models, name, &LanguageModel::name);
-  if (found != models.end()) return static_cast<std::int8_t>(found - models.begin());
+  if (found != models.end()) return static_cast<std::int16_t>(found - models.begin());
   const std::vector<std::string> names = model_names();
   const auto near = nearest(name, names);
   row.refuse(cat("the column model has ", quoted(name), ", which is no language model",

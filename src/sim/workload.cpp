@@ -215,7 +215,7 @@ bool is_small(const std::vector<Share>& mix, std::size_t profile) {
   return size && *size < kLarge;
 }
 
-std::int8_t paper_model(bool small, bool second) {
+std::int16_t paper_model(bool small, bool second) {
   if (small) return second ? 2 : 0;
   return second ? 3 : 1;
 }

@@ -21,7 +21,7 @@ struct Task {
   double response_tokens = 0;
   float transfer_share = 0;  // of duration_s, spent on the PCIe link
   std::uint16_t queries = 0;
-  std::int8_t model = -1;    // of language_models(); -1: duration_s counts
+  std::int16_t model = -1;   // of language_models(); -1: duration_s counts
   std::uint8_t profile = 0;  // of Workload::profiles
   bool movable = true;
 };
@@ -57,8 +57,8 @@ struct PaperWorkload {
   int tasks = 100;
   double queries_per_task = 3;  // in the mean: each task has the number below or above, at least 1
   std::vector<Share> mix = paper_mix();
-  double within_s = 0;          // above 0: all tasks arrive within this time, evenly drawn
-  std::int8_t only_model = -1;  // of language_models(); then only the profiles it runs on
+  double within_s = 0;           // above 0: all tasks arrive within this time, evenly drawn
+  std::int16_t only_model = -1;  // of language_models(); then only the profiles it runs on
 };
 [[nodiscard]] const std::vector<std::string>& paper_workload_names();
 [[nodiscard]] Result<PaperWorkload> paper_workload(std::string_view name);
@@ -66,7 +66,7 @@ struct PaperWorkload {
 // The language model of a paper's task: opt-6.7b or bloom-1b7 on small profiles, opt-13b or
 // bloom-7b1 on the others (§V-A); `second` chooses. Small is below 16 GB, as the profile's name
 // says.
-[[nodiscard]] std::int8_t paper_model(bool small, bool second);
+[[nodiscard]] std::int16_t paper_model(bool small, bool second);
 [[nodiscard]] bool is_small(const std::vector<Share>& mix, std::size_t profile);
 
 // Mean tokens of a query, for the rule that sets queries per task.

@@ -39,8 +39,8 @@ void World::add_gpus(const Setting& setting) {
     }
   }
   const core::Node& node = scheduler_.node();
-  for (std::uint8_t m = 0; m < node.model_count(); ++m) {
-    const mig::Model& model = node.model(core::ModelId(m));
+  for (std::size_t m = 0; m < node.model_count(); ++m) {
+    const mig::Model& model = node.model(core::ModelId(static_cast<std::uint8_t>(m)));
     std::vector<int> names(model.profiles().size(), -1);
     std::vector<Speed> speeds(workload_.profiles.size() * kLanguageModels);
     for (std::size_t w = 0; w < workload_.profiles.size(); ++w) {
@@ -192,7 +192,7 @@ void World::perform(const core::StartJob& a) {
 void World::perform(const core::SwitchTraffic& a) {
   const Slot slot = find(a.job);
   Live& live = lives_[slot];
-  live.next = static_cast<std::int8_t>(run_index(live, a.to));
+  live.next = static_cast<std::int16_t>(run_index(live, a.to));
   reply({}, {.job = a.job, .run = a.to, .kind = ReplyKind::kSwitched});
   settle(live);
   if (live.queries == 0 || knobs_.drain_query < 0.5) {
@@ -257,7 +257,7 @@ void World::perform(const core::MoveReport& a) {
   if (observer_.move) observer_.move({to_seconds(now_), a.job.value() >> kSlotBits, a});
 }
 
-int World::run_index(const Live& live, core::RunId run) const {
+int World::run_index(const Live& live, core::RunId run) {
   if (run == core::kNoRun) return -1;
   for (int i = 0; i < 2; ++i) {
     if (live.runs[i].run == run) return i;

@@ -40,9 +40,9 @@ class World {
   // A task that has arrived and is not over. What every event touches comes first.
   struct Live {
     core::JobId id;
-    std::int8_t serving = -1;  // which of the runs does the work
-    std::int8_t next = -1;     // which will after the goal
-    std::int8_t model = -1;
+    std::int16_t serving = -1;  // which of the runs does the work
+    std::int16_t next = -1;     // which will after the goal
+    std::int16_t model = -1;
     std::uint8_t profile = 0;
     Run runs[2]{};
     Instant as_of{};        // when `left` was true
@@ -104,7 +104,7 @@ class World {
     const auto slot = static_cast<Slot>(id.value());
     return lives_[slot].id == id ? slot : kNobody;
   }
-  [[nodiscard]] int run_index(const Live& live, core::RunId run) const;
+  [[nodiscard]] static int run_index(const Live& live, core::RunId run);
   void reply(Duration delay, Reply reply);
   Instant worker_time(core::GpuId gpu, Instant from, Duration takes);
 

@@ -22,7 +22,7 @@ double World::start_seconds(core::GpuId gpu, const Live& live) const {
 // The run does the job's work from now on.
 void World::serve(Slot slot, int run) {
   Live& live = lives_[slot];
-  live.serving = static_cast<std::int8_t>(run);
+  live.serving = static_cast<std::int16_t>(run);
   live.as_of = now_;
   const core::GpuId gpu = live.runs[run].gpu;
   live.last_gpu = gpu.value();
