@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "cli/progress.hpp"
 #include "files/json_text.hpp"
+#include "lab/results.hpp"
 #include "sim/statistics.hpp"
 #include "sim/trials.hpp"
 
@@ -20,46 +21,30 @@ namespace json = boost::json;
 
 constexpr std::uint32_t kMostSeeds = 1'000'000;
 
+struct CellResult {
+  std::string row;
+  std::string label;
+  std::vector<double> wait;  // means, by seed
+  std::vector<double> execution;
+  std::vector<double> makespan;
+  std::vector<double> wait_p95;
+  std::vector<double> fragmentation;
+  std::vector<double> moves;
+  std::uint64_t refused = 0;
+};
+
 std::string shown(const std::vector<double>& values, int digits) {
-  const sim::Estimate e = sim::estimate(values);
-  if (values.size() < 2) return fmt::format("{:.{}f}", e.mean, digits);
-  return fmt::format("{:.{}f} ± {:.{}f}", e.mean, digits, e.ci95, digits);
+  return lab::with_interval(sim::estimate(values), digits);
 }
 
 json::object estimate_json(const std::vector<double>& values) {
-  const sim::Estimate e = sim::estimate(values);
-  return {{"mean", e.mean}, {"ci95", e.ci95}};
+  return lab::to_json(sim::estimate(values));
 }
 
 // Against the first cell of the same row.
 const CellResult& base_of(const std::vector<CellResult>& cells, std::size_t i) {
   while (i > 0 && cells[i - 1].row == cells[i].row) --i;
   return cells[i];
-}
-
-}  // namespace
-
-void add_grid_options(CLI::App& verb, GridOptions& o) {
-  add_sim_options(verb, o.sim);
-  verb.add_option("--policies", o.policies,
-                  "What to compare: PLACEMENT or PLACEMENT/MIGRATION, parted by commas; the first "
-                  "is what the others are held against")
-      ->delimiter(',')
-      ->option_text("A,B/off,…")
-      ->group("Policy");
-  verb.add_option("--seeds", o.seeds, "Workloads per cell, the same for all (10)")
-      ->option_text("N")
-      ->group("World");
-  verb.add_option("--threads", o.threads, "Threads (one per core); they do not change the results")
-      ->option_text("N")
-      ->group("World");
-}
-
-Result<void> set_policy_pair(SimOptions& options, std::string_view pair) {
-  const std::size_t slash = pair.find('/');
-  options.policy = pair.substr(0, slash);
-  if (slash != std::string_view::npos) options.migration = pair.substr(slash + 1);
-  return {};
 }
 
 Result<std::vector<CellResult>> run_grid(const std::vector<GridCell>& cells, const GridOptions& o) {
@@ -128,10 +113,7 @@ void print_grid(const std::vector<CellResult>& cells, const std::string& varied,
     row.emplace_back(shown(cell.execution, 1));
     row.emplace_back(shown(cell.makespan, 1));
     const sim::Estimate less = sim::reduction(base.makespan, cell.makespan);
-    row.emplace_back(&base == &cell ? std::string("-")
-                     : cell.makespan.size() < 2
-                         ? fmt::format("{:.1f} %", 100 * less.mean)
-                         : fmt::format("{:.1f} % ± {:.1f}", 100 * less.mean, 100 * less.ci95));
+    row.emplace_back(&base == &cell ? std::string("-") : lab::percent(less));
     row.emplace_back(shown(cell.moves, 1));
     table.row(std::move(row));
     refused += cell.refused;
@@ -158,7 +140,7 @@ std::string grid_json(const std::vector<CellResult>& cells, const std::string& v
     row["wait_p95_s"] = estimate_json(cell.wait_p95);
     row["execution_s"] = estimate_json(cell.execution);
     row["makespan_s"] = estimate_json(cell.makespan);
-    row["makespan_reduction"] = json::object{{"mean", less.mean}, {"ci95", less.ci95}};
+    row["makespan_reduction"] = lab::to_json(less);
     row["fragmentation"] = estimate_json(cell.fragmentation);
     row["moves"] = estimate_json(cell.moves);
     row["refused"] = cell.refused;
@@ -169,6 +151,62 @@ std::string grid_json(const std::vector<CellResult>& cells, const std::string& v
                    {"first_seed", o.sim.seed},
                    {"seeds", o.seeds},
                    {"rows", std::move(rows)}});
+}
+
+}  // namespace
+
+void add_grid_options(CLI::App& verb, GridOptions& o) {
+  add_sim_options(verb, o.sim);
+  verb.add_option("--policies", o.policies,
+                  "What to compare: PLACEMENT or PLACEMENT/MIGRATION, parted by commas; the first "
+                  "is what the others are held against")
+      ->delimiter(',')
+      ->option_text("A,B/off,…")
+      ->group("Policy");
+  verb.add_option("--seeds", o.seeds, "Workloads per cell, the same for all (10)")
+      ->option_text("N")
+      ->group("World");
+  verb.add_option("--threads", o.threads, "Threads (one per core); they do not change the results")
+      ->option_text("N")
+      ->group("World");
+}
+
+Result<void> add_row(const GridOptions& o, const std::string& value,
+                     const std::function<Result<void>(SimOptions&)>& change,
+                     std::vector<GridCell>& cells) {
+  std::vector<std::string> policies = o.policies;
+  if (policies.empty()) policies.push_back(cat(o.sim.policy, "/", o.sim.migration));
+  for (const std::string& policy : policies) {
+    SimOptions options = o.sim;
+    const std::size_t slash = policy.find('/');
+    options.policy = policy.substr(0, slash);
+    if (slash != std::string::npos) options.migration = policy.substr(slash + 1);
+    if (change) {
+      const auto changed = change(options);
+      if (!changed) return changed;
+    }
+    auto plan = plan_simulation(options);
+    if (!plan) return std::unexpected(plan.error());
+    cells.push_back({value, policy, std::move(*plan)});
+  }
+  return {};
+}
+
+Result<void> run_and_print(std::vector<GridCell>& cells, GridOptions o, const std::string& varied,
+                           bool as_json, Output& out) {
+  if (cells.front().plan.same_for_all_seeds && o.seeds > 1) {
+    o.seeds = 1;
+    cells.front().plan.notes.emplace_back("nothing is drawn from this trace: one run each");
+  }
+  const auto results = run_grid(cells, o);
+  if (!results) return std::unexpected(results.error());
+  if (as_json) {
+    out.add(grid_json(*results, varied, o));
+    return {};
+  }
+  for (const std::string& note : cells.front().plan.notes) out.line(note);
+  print_grid(*results, varied, out);
+  return {};
 }
 
 }  // namespace tangram::cli

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -29,27 +29,14 @@ struct GridCell {
   SimPlan plan;
 };
 
-struct CellResult {
-  std::string row;
-  std::string label;
-  std::vector<double> wait;  // means, by seed
-  std::vector<double> execution;
-  std::vector<double> makespan;
-  std::vector<double> wait_p95;
-  std::vector<double> fragmentation;
-  std::vector<double> moves;
-  std::uint64_t refused = 0;
-};
+// Adds a row: each of the policies (or the one of `options.sim`), changed by `change` if there is
+// one.
+[[nodiscard]] Result<void> add_row(const GridOptions& options, const std::string& value,
+                                   const std::function<Result<void>(SimOptions&)>& change,
+                                   std::vector<GridCell>& cells);
 
-// "paper/off" as an option would say it.
-[[nodiscard]] Result<void> set_policy_pair(SimOptions& options, std::string_view pair);
-
-[[nodiscard]] Result<std::vector<CellResult>> run_grid(const std::vector<GridCell>& cells,
-                                                       const GridOptions& options);
-
-// `varied` heads the first column, if any.
-void print_grid(const std::vector<CellResult>& cells, const std::string& varied, Output& out);
-[[nodiscard]] std::string grid_json(const std::vector<CellResult>& cells, const std::string& varied,
-                                    const GridOptions& options);
+// Simulates all cells on the same seeds and prints them; `varied` heads the first column, if any.
+[[nodiscard]] Result<void> run_and_print(std::vector<GridCell>& cells, GridOptions options,
+                                         const std::string& varied, bool as_json, Output& out);
 
 }  // namespace tangram::cli

@@ -104,32 +104,10 @@ Result<std::vector<sim::Share>> mix_of(const SimOptions& o, const mig::Model& mo
   return mix;
 }
 
-// What one job asks of the node, as seconds of the whole of its compute slices and of its links.
-struct Asked {
-  double compute_s = 0;
-  double links_s = 0;
-};
-
-Asked asked_by(const sim::Synthetic& s, const sim::Setting& setting) {
-  const mig::Model& model = *setting.gpus.front().model;
-  double slices = 0;
-  double all = 0;
-  for (const sim::Share& share : s.mix) {
-    slices += share.count * model.profile(*model.find_profile(share.profile)).compute_slices;
-    all += share.count;
-  }
-  const double gpus = setting.gpus.front().count;
-  const double busy = s.mean_duration_s + setting.knobs.process_start_s;
-  const double rate = std::min(setting.knobs.link_gbps, setting.knobs.flow_gbps);
-  const double links = s.mean_duration_s * s.transfer_share * rate / setting.knobs.link_gbps / gpus;
-  return {busy * slices / all / (model.compute_slices() * gpus),
-          setting.knobs.contention > 0.5 ? links : 0};
-}
-
-void note_offered(double compute, double links, std::vector<std::string>& notes) {
+void note_offered(const sim::Offered& offered, std::vector<std::string>& notes) {
   notes.push_back(fmt::format("offered load: compute slices {:.0f} %, PCIe links {:.0f} %{}",
-                              100 * compute, 100 * links,
-                              std::max(compute, links) >= 1 ? ": more than the node can do" : ""));
+                              100 * offered.compute, 100 * offered.links,
+                              offered.busiest() >= 1 ? ": more than the node can do" : ""));
 }
 
 Result<void> plan_synthetic(const SimOptions& o, SimPlan& plan) {
@@ -162,13 +140,14 @@ Result<void> plan_synthetic(const SimOptions& o, SimPlan& plan) {
     return invalid("--sigma is for --law lognormal.");
   }
   if (o.arrival_s && o.load) return invalid("--arrival and --load exclude each other.");
-  const Asked asked = asked_by(s, plan.setting);
-  const double busiest = std::max(asked.compute_s, asked.links_s);
-  const auto arrival =
-      number_in("--arrival", o.arrival_s.value_or(busiest / *load), 1e-9, kMostSeconds);
+  s.mean_arrival_s = 1;
+  const auto every_second = sim::offered_load(s, plan.setting);
+  if (!every_second) return std::unexpected(every_second.error());
+  const auto arrival = number_in("--arrival", o.arrival_s.value_or(every_second->busiest() / *load),
+                                 1e-9, kMostSeconds);
   if (!arrival) return std::unexpected(arrival.error());
   s.mean_arrival_s = *arrival;
-  note_offered(asked.compute_s / *arrival, asked.links_s / *arrival, plan.notes);
+  note_offered(*sim::offered_load(s, plan.setting), plan.notes);
   plan.tasks = s.tasks;
   plan.workload = [s](std::uint64_t seed) { return sim::generate(s, seed); };
   return {};
@@ -221,7 +200,7 @@ Result<void> plan_paper(const SimOptions& o, sim::PaperWorkload paper, SimPlan& 
   plan.queries_per_task = *queries;
   const auto offered = sim::offered_load(paper, plan.setting);
   if (!offered) return std::unexpected(offered.error());
-  note_offered(offered->compute, offered->links, plan.notes);
+  note_offered(*offered, plan.notes);
   plan.workload = [paper](std::uint64_t seed) { return sim::generate(paper, seed); };
   return {};
 }
@@ -238,16 +217,9 @@ void note_trace(const std::string& name, const sim::Trace& trace, std::vector<st
   }
 }
 
-Result<void> plan_trace(const SimOptions& o, SimPlan& plan) {
-  const auto fits = refuse("trace", {{"--duration", o.duration_s.has_value()},
-                                     {"--transfer-share", o.transfer_share.has_value()},
-                                     {"--movable-share", o.movable_share.has_value()},
-                                     {"--sigma", o.sigma.has_value()},
-                                     {"--law", !o.law.empty()},
-                                     {"--arrival", o.arrival_s.has_value()},
-                                     {"--load", o.load.has_value()}});
-  if (!fits) return fits;
+Result<sim::TraceOptions> trace_options(const SimOptions& o, const sim::Setting& setting) {
   sim::TraceOptions options;
+  options.seed = o.seed;
   const auto form = sim::parse_trace_form(o.form);
   if (!form) return std::unexpected(form.error());
   options.form = *form;
@@ -266,14 +238,28 @@ Result<void> plan_trace(const SimOptions& o, SimPlan& plan) {
     options.mix = *mix;
   }
   if (!o.queries.empty()) {
-    const auto queries = queries_of(o, {}, plan.setting);
+    const auto queries = queries_of(o, {}, setting);
     if (!queries) return std::unexpected(queries.error());
     options.queries_per_task = *queries;
   }
+  return options;
+}
+
+Result<void> plan_trace(const SimOptions& o, SimPlan& plan) {
+  const auto fits = refuse("trace", {{"--duration", o.duration_s.has_value()},
+                                     {"--transfer-share", o.transfer_share.has_value()},
+                                     {"--movable-share", o.movable_share.has_value()},
+                                     {"--sigma", o.sigma.has_value()},
+                                     {"--law", !o.law.empty()},
+                                     {"--arrival", o.arrival_s.has_value()},
+                                     {"--load", o.load.has_value()}});
+  if (!fits) return fits;
+  const auto asked = trace_options(o, plan.setting);
+  if (!asked) return std::unexpected(asked.error());
+  const sim::TraceOptions& options = *asked;
   auto file = files::read_file(o.trace, "trace", kLargestTrace);
   if (!file) return std::unexpected(file.error());
   const auto text = std::make_shared<const std::string>(std::move(*file));
-  options.seed = o.seed;
   auto first = sim::read_trace(*text, o.trace, options);
   if (!first) return std::unexpected(first.error());
   note_trace(o.trace, *first, plan.notes);

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "lab/kinds.hpp"
-#include "lab/test_folders.hpp"
+#include "lab/test_experiments.hpp"
 
 namespace tangram::lab {
 namespace {

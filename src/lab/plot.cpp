@@ -14,8 +14,6 @@
 
 #include "base/text.hpp"
 
-extern char** environ;  // NOLINT: what spawn takes
-
 namespace tangram::lab {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/test_folders.hpp"
+#include "lab/test_experiments.hpp"
 
 namespace tangram::lab {
 namespace {

@@ -40,9 +40,7 @@ Run run_of(const sim::Summary& s) {
   Run run{.wait = s.wait.mean(),
           .execution = s.execution.mean(),
           .makespan = s.makespan.mean(),
-          .wait_p95 = s.wait.quantile(0.95),
           .fragmentation = s.fragmentation,
-          .compute_used = s.compute_used,
           .moves = static_cast<double>(s.moves_done)};
   for (std::size_t i = 0; i < run.tpot.size(); ++i) run.tpot[i] = s.tpot[i].mean();
   return run;

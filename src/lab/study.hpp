@@ -23,7 +23,6 @@ namespace tangram::lab {
 struct Progress {
   std::atomic<std::uint64_t> done = 0;  // tasks simulated
   std::atomic<std::uint64_t> total = 0;
-  std::atomic<std::uint32_t> stage = 0;  // which experiment
 };
 
 struct StudyOptions {
@@ -40,9 +39,7 @@ struct Run {
   double wait = 0;  // means over its tasks, in seconds
   double execution = 0;
   double makespan = 0;
-  double wait_p95 = 0;
   double fragmentation = 0;
-  double compute_used = 0;
   double moves = 0;  // done
   std::array<double, sim::kLanguageModels> tpot{};
 };

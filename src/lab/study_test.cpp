@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/ablation.hpp"
-#include "lab/test_folders.hpp"
+#include "lab/test_experiments.hpp"
 
 namespace tangram::lab {
 namespace {

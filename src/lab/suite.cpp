@@ -171,7 +171,6 @@ Result<SuiteReport> run_suite(const SuiteOptions& options) {
   Study study(options.study);
   SuiteReport report;
   for (const Experiment& experiment : experiments) {
-    if (Progress* progress = options.study.progress) ++progress->stage;
     auto section = run_one(study, experiment, draft.data(), options.plots);
     if (!section) return std::unexpected(section.error());
     report.sections.push_back(std::move(*section));

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "lab/plot.hpp"
-#include "lab/test_folders.hpp"
+#include "lab/test_experiments.hpp"
 
 namespace tangram::lab {
 namespace {
@@ -110,7 +110,7 @@ TEST_F(Suite, RunsEachExperimentInItsOrder) {
     }
   }
   EXPECT_EQ(ids, o.experiments);
-  EXPECT_EQ(progress.stage, 5U);
+  EXPECT_EQ(progress.done, progress.total);
 }
 
 TEST_F(Suite, DrawsWhatHasAScript) {
@@ -142,7 +142,7 @@ TEST_F(Suite, AMistakeInTheLastExperimentIsFoundBeforeTheFirstRuns) {
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().message,
               StartsWith(cat(folder_.at("experiments"), "/wait/config.toml:3:8: unknown kind")));
-  EXPECT_EQ(progress.stage, 0U);
+  EXPECT_EQ(progress.total, 0U);  // not even counted
   expect_old_report();
 }
 

@@ -72,6 +72,27 @@ Result<Offered> offered_load(const PaperWorkload& paper, const Setting& setting)
       queries * task->gigabytes_per_query / paper.mean_arrival_s / capacity.gigabytes_per_second};
 }
 
+Result<Offered> offered_load(const Synthetic& synthetic, const Setting& setting) {
+  if (setting.gpus.empty()) return invalid("a node without GPUs has no load.");
+  const mig::Model& gpu = *setting.gpus.front().model;
+  double slices = 0;
+  double all = 0;
+  for (const Share& share : synthetic.mix) {
+    const auto profile = gpu.find_profile(share.profile);
+    if (!profile) return std::unexpected(profile.error());
+    slices += share.count * gpu.compute_of(*profile);
+    all += share.count;
+  }
+  const Knobs& knobs = setting.knobs;
+  const Capacity capacity = capacity_of(setting);
+  const double seconds = synthetic.mean_duration_s + knobs.create_s + knobs.process_start_s;
+  const double gigabytes = synthetic.mean_duration_s * synthetic.transfer_share *
+                           std::min(knobs.link_gbps, knobs.flow_gbps);
+  const double rate = 1 / synthetic.mean_arrival_s;
+  return Offered{rate * seconds * slices / all / capacity.slices,
+                 knobs.contention > 0.5 ? rate * gigabytes / capacity.gigabytes_per_second : 0};
+}
+
 Result<double> queries_for_load(const PaperWorkload& paper, const Setting& setting, double load) {
   if (setting.gpus.empty()) return invalid("a node without GPUs has no load.");
   const auto task = mean_task(paper, *setting.gpus.front().model, setting.knobs);

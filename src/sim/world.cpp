@@ -8,15 +8,13 @@
 #include "base/text.hpp"
 #include "policies/registry.hpp"
 #include "sim/llm.hpp"
-#include "sim/random.hpp"
 #include "sim/seconds.hpp"
 
 namespace tangram::sim {
 
 World::World(const Setting& setting, const Workload& workload, const Observer& observer,
              const core::Policies& policies)
-    : setting_(setting),
-      workload_(workload),
+    : workload_(workload),
       observer_(observer),
       knobs_(setting.knobs),
       scheduler_(setting.tuning, policies, setting.partitioning),
@@ -40,28 +38,30 @@ void World::add_gpus(const Setting& setting) {
   }
   const core::Node& node = scheduler_.node();
   for (std::size_t m = 0; m < node.model_count(); ++m) {
-    const mig::Model& model = node.model(core::ModelId(static_cast<std::uint8_t>(m)));
-    std::vector<int> names(model.profiles().size(), -1);
-    std::vector<Speed> speeds(workload_.profiles.size() * kLanguageModels);
-    for (std::size_t w = 0; w < workload_.profiles.size(); ++w) {
-      const auto profile = model.find_profile(workload_.profiles[w]);
-      if (!profile) continue;
-      names[profile->value()] = static_cast<int>(w);
-      for (std::size_t l = 0; l < kLanguageModels; ++l) {
-        const Pass pass = pass_of(language_models()[l], model, *profile, knobs_);
-        speeds[w * kLanguageModels + l] = {
-            {pass.transfer_gb, pass.decode_s}, pass.prefill_s_per_token, pass.load_s};
-      }
-    }
-    profile_of_.push_back(std::move(names));
-    speeds_.push_back(std::move(speeds));
+    know_model(node.model(core::ModelId(static_cast<std::uint8_t>(m))));
   }
-  while (!replies_.empty()) {  // the layouts
-    Reply reply = replies_.pop();
-    deliver(reply);
-  }
+  while (!replies_.empty()) deliver(replies_.pop());  // the layouts
   for (GpuState& gpu : gpus_) gpu.busy_until = Instant{};
   summary_.created = 0;
+}
+
+// What each language model does on each profile of a GPU model, and which profile of the workload
+// each profile of the model is.
+void World::know_model(const mig::Model& model) {
+  std::vector<int> names(model.profiles().size(), -1);
+  std::vector<Speed> speeds(workload_.profiles.size() * kLanguageModels);
+  for (std::size_t w = 0; w < workload_.profiles.size(); ++w) {
+    const auto profile = model.find_profile(workload_.profiles[w]);
+    if (!profile) continue;  // its tasks go elsewhere, or are refused
+    names[profile->value()] = static_cast<int>(w);
+    for (std::size_t l = 0; l < kLanguageModels; ++l) {
+      const Pass pass = pass_of(language_models()[l], model, *profile, knobs_);
+      speeds[w * kLanguageModels + l] = {
+          {pass.transfer_gb, pass.decode_s}, pass.prefill_s_per_token, pass.load_s};
+    }
+  }
+  profile_of_.push_back(std::move(names));
+  speeds_.push_back(std::move(speeds));
 }
 
 Summary World::run() {

@@ -85,6 +85,7 @@ class World {
 
   // world.cpp
   void add_gpus(const Setting& setting);
+  void know_model(const mig::Model& model);
   bool next_thing();
   void deliver(const Reply& reply);
   void arrive();
@@ -131,7 +132,6 @@ class World {
   void record(const Live& live);
   void count_instance(core::GpuId gpu, core::InstanceId instance, int change);
 
-  const Setting& setting_;
   const Workload& workload_;
   const Observer& observer_;
   const Knobs& knobs_;

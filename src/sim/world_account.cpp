@@ -2,6 +2,7 @@
 // costs nothing at the end and a sample little.
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "sim/llm.hpp"
 #include "sim/seconds.hpp"
 #include "sim/world.hpp"
@@ -87,7 +88,7 @@ void World::record(const Live& live) {
 void World::count_instance(core::GpuId gpu, core::InstanceId instance, int change) {
   const core::Node& node = scheduler_.node();
   const core::Entry* entry = node.find(gpu, instance);
-  if (entry == nullptr || profile_of_.empty()) return;
+  CHECK(entry != nullptr);
   const int w = profile_of_[node.gpu(gpu).model.value()][entry->placement.profile.value()];
   if (w < 0) return;
   auto& actual = actual_[static_cast<std::size_t>(w)];

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/check.hpp"
-#include "sim/random.hpp"
 #include "sim/seconds.hpp"
 #include "sim/world.hpp"
 

@@ -10,10 +10,12 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
-#include "temp_folder.hpp"
+#include "files/test_folder.hpp"
 
 namespace tangram::tests {
 namespace {
+
+using files::testing::Folder;
 
 namespace fs = std::filesystem;
 namespace json = boost::json;
@@ -62,7 +64,7 @@ class LabCli : public ::testing::Test {
     }
     return files;
   }
-  TempFolder folder_;
+  Folder folder_;
 };
 
 TEST_F(LabCli, PrintsThePaperBesideOursAndLeavesAReport) {

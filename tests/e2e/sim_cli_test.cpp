@@ -12,10 +12,12 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
-#include "temp_folder.hpp"
+#include "files/test_folder.hpp"
 
 namespace tangram::tests {
 namespace {
+
+using files::testing::Folder;
 
 namespace json = boost::json;
 using ::testing::HasSubstr;
@@ -101,7 +103,7 @@ std::vector<double> column_of(const Rows& rows, const std::string& name) {
 }
 
 TEST(SimCli, WritesEveryJobTheTimelineAndTheMoves) {
-  const TempFolder folder;
+  const Folder folder;
   const Ended ended = sim({"run", "--jobs", "60", "--load", "1", "--restraint", "none", "--json",
                            "--jobs-out", folder.at("jobs.csv"), "--timeline-out",
                            folder.at("timeline.csv"), "--moves-out", folder.at("moves.csv")});
@@ -151,7 +153,7 @@ TEST(SimCli, WritesEveryJobTheTimelineAndTheMoves) {
 }
 
 TEST(SimCli, TheTimelineCanBeSampled) {
-  const TempFolder folder;
+  const Folder folder;
   const Ended ended = sim({"run", "--jobs", "20", "--every", "100", "--json", "--timeline-out",
                            folder.at("timeline.csv")});
   ASSERT_EQ(ended.code, 0) << ended.err;
@@ -190,7 +192,7 @@ TEST(SimCli, BadTracesAreRefusedWithFileAndLine) {
        "1: the column 'moveable' means nothing beside duration_s; did you mean movable? Allowed "
        "there: arrival_s, profile and duration_s; if wanted, transfer_share and movable."},
   };
-  const TempFolder folder;
+  const Folder folder;
   for (const auto& [text, message] : cases) {
     const std::string path = folder.write("t.csv", text);
     expect_refused(sim({"run", "--trace", path}), cat(path, ":", message));
@@ -198,7 +200,7 @@ TEST(SimCli, BadTracesAreRefusedWithFileAndLine) {
 }
 
 TEST(SimCli, BadRowsAreSkippedAndCountedOnRequest) {
-  const TempFolder folder;
+  const Folder folder;
   const std::string path =
       folder.write("t.csv", kGood + "1,1g.5gb,x\n2,2g.10gb,5\n3,2g.10gb\n,1g.5gb,5\n");
   const Ended text = sim({"run", "--trace", path, "--skip-bad"});
@@ -216,7 +218,7 @@ TEST(SimCli, BadRowsAreSkippedAndCountedOnRequest) {
 
 // Jobs of a plain trace are what they are; queries of a trace become other tasks with each seed.
 TEST(SimCli, ATraceOfJobsIsComparedOnceAndOneOfQueriesBySeed) {
-  const TempFolder folder;
+  const Folder folder;
   const std::string plain = folder.write("plain.csv", kGood + "1,2g.10gb,50\n2,3g.20gb,5\n");
   const json::value once = json::parse(sim({"compare", "--trace", plain, "--json"}).out);
   EXPECT_EQ(once.at("seeds"), 1);
@@ -237,7 +239,7 @@ TEST(SimCli, ATraceOfJobsIsComparedOnceAndOneOfQueriesBySeed) {
 }
 
 TEST(SimCli, ProfilesThatNoGpuHasAreCounted) {
-  const TempFolder folder;
+  const Folder folder;
   const std::string path = folder.write("t.csv", kGood + "1,9g.99gb,5\n");
   EXPECT_THAT(sim({"run", "--trace", path}).out,
               HasSubstr("2, 1 of them refused: no GPU here has their profile"));
@@ -346,7 +348,7 @@ TEST(SimCli, RefusesWhatCannotBeVaried) {
 }
 
 TEST(SimCli, FilesThatCannotBeWrittenAreAFailure) {
-  const TempFolder folder;
+  const Folder folder;
   for (const char* option : {"--jobs-out", "--timeline-out", "--moves-out"}) {
     const std::string path = folder.at("none/x.csv");
     const Ended ended = sim({"run", "--jobs", "5", option, path});

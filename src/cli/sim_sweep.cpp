@@ -1,0 +1,126 @@
+// `tangram sim sweep`: several values of one quantity, on the same seeds.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/sim_grid.hpp"
+#include "cli/verbs.hpp"
+#include "sim/knobs.hpp"
+
+namespace tangram::cli {
+namespace {
+
+constexpr std::size_t kMostCells = 10'000;
+
+struct Vary {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+Result<Vary> parse_vary(std::string_view text) {
+  Vary vary;
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
+    return invalid(cat("cannot read --vary ", tangram::quoted(text),
+                       "; write NAME=A,B,C, as in threshold=0,0.2,0.4."));
+  }
+  vary.name = text.substr(0, equals);
+  for (std::size_t at = equals + 1; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    if (comma == at) return invalid(cat("--vary ", tangram::quoted(text), " has an empty value."));
+    const std::string value(text.substr(at, comma - at));
+    if (std::ranges::find(vary.values, value) != vary.values.end()) {
+      return invalid(cat("--vary names ", tangram::quoted(value), " twice."));
+    }
+    vary.values.push_back(value);
+    at = comma + 1;
+  }
+  return vary;
+}
+
+// Gives an option of the command line another value, by parsing it as the command line would.
+Result<void> set_value(const std::string& name, const std::string& value, SimOptions& o) {
+  static const std::vector<std::string> options{
+      "threshold",      "load",          "arrival",  "gpus",      "jobs",  "queries",
+      "duration",       "sigma",         "law",      "workload",  "queue", "gpu-model",
+      "transfer-share", "movable-share", "speed-up", "restraint", "seed"};
+  if (std::ranges::find(options, name) == options.end()) {
+    for (const sim::Knob& knob : sim::knob_table()) {
+      if (knob.name != name) continue;
+      o.knobs.push_back(cat(name, "=", value));
+      return {};
+    }
+    std::vector<std::string> known = options;
+    for (const sim::Knob& knob : sim::knob_table()) known.emplace_back(knob.name);
+    const auto near = nearest(name, known);
+    return not_found(cat("cannot vary ", tangram::quoted(name),
+                         near ? cat("; did you mean ", *near, "?") : std::string("."),
+                         " What can be varied: ", join_words(options), ", and every knob of ",
+                         "`tangram sim knobs`."));
+  }
+  CLI::App parser;
+  SimOptions fresh = o;
+  add_sim_options(parser, fresh);
+  try {
+    parser.parse(std::vector<std::string>{value, cat("--", name)});  // taken from the back
+  } catch (const CLI::ParseError& error) {
+    return invalid(cat("cannot vary ", name, ": ", printable(error.what()), "."));
+  }
+  o = std::move(fresh);
+  return {};
+}
+
+// The rule for the queries per task looks at the node and the world; in a sweep of these the tasks
+// stay those of the setting that was given.
+GridOptions fixed_queries(const GridOptions& o, const std::string& varied) {
+  GridOptions fixed = o;
+  if (!o.sim.queries.empty() || varied == "load" || varied == "queries") return fixed;
+  const auto plan = plan_simulation(o.sim);
+  if (!plan || plan->queries_per_task <= 0) return fixed;  // a mistake is found again with its row
+  fixed.sim.queries = fmt::format("{}", plan->queries_per_task);
+  fixed.sim.load.reset();
+  return fixed;
+}
+
+Result<void> sweep(const GridOptions& o, const std::string& text, bool as_json, Output& out) {
+  const auto vary = parse_vary(text);
+  if (!vary) return std::unexpected(vary.error());
+  if (vary->values.size() * std::max<std::size_t>(1, o.policies.size()) > kMostCells) {
+    return invalid(fmt::format("more than {} cells; sweep in parts.", kMostCells));
+  }
+  const auto fixed = fixed_queries(o, vary->name);
+  std::vector<GridCell> cells;
+  for (const std::string& value : vary->values) {
+    const auto added = add_row(
+        fixed, value, [&](SimOptions& s) { return set_value(vary->name, value, s); }, cells);
+    if (!added) return added;
+  }
+  return run_and_print(cells, o, vary->name, as_json, out);
+}
+
+}  // namespace
+
+void add_sim_sweep(CLI::App& sim, Command& command) {
+  CLI::App* verb = sim.add_subcommand("sweep", "Simulate several values of one quantity");
+  const auto options = std::make_shared<GridOptions>();
+  const auto vary = std::make_shared<std::string>();
+  verb->add_option(
+          "--vary", *vary,
+          "NAME=A,B,C: threshold, load, arrival, gpus, … or any knob of `tangram sim knobs`")
+      ->required()
+      ->option_text("NAME=A,B,C");
+  add_grid_options(*verb, *options);
+  add_output_options(*verb, command);
+  verb->footer(
+      "Examples:\n"
+      "  tangram sim sweep --vary threshold=0,0.2,0.4,0.6,0.8,1 --workload long25\n"
+      "  tangram sim sweep --vary link_gbps=6,12,25.7 --policies first-fit/off,paper/both");
+  verb->callback([&command, options, vary] {
+    command.run = [&command, options, vary](Output& out) {
+      return sweep(*options, *vary, command.json, out);
+    };
+  });
+}
+
+}  // namespace tangram::cli
