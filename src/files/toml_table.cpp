@@ -95,6 +95,20 @@ std::string TomlTable::text(std::string_view key) const {
   return node == nullptr ? "" : text_of(key, *node);
 }
 
+std::string TomlTable::text_or(std::string_view key, std::string_view absent) const {
+  const toml::node* node = table_->get(key);
+  return node == nullptr ? std::string(absent) : text_of(key, *node);
+}
+
+std::optional<TomlTable> TomlTable::table_or_none(std::string_view key,
+                                                  std::string_view what) const {
+  const toml::node* node = table_->get(key);
+  if (node == nullptr) return std::nullopt;
+  if (const toml::table* table = node->as_table()) return TomlTable(*table, what, *findings_);
+  mismatch(key, *node, cat("a table, written as [", key, "]"));
+  return std::nullopt;
+}
+
 std::vector<int> TomlTable::numbers(std::string_view key, Range range) const {
   std::vector<int> values;
   const toml::array* array = list(key, needed(key), "whole numbers");

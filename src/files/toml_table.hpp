@@ -61,8 +61,12 @@ class TomlTable {
   [[nodiscard]] int number_or(std::string_view key, Range range, int absent) const;
   [[nodiscard]] bool flag_or(std::string_view key, bool absent) const;
   [[nodiscard]] std::string text(std::string_view key) const;
+  [[nodiscard]] std::string text_or(std::string_view key, std::string_view absent) const;
   [[nodiscard]] std::vector<int> numbers(std::string_view key, Range range) const;
   [[nodiscard]] std::vector<std::string> texts_or_none(std::string_view key) const;
+  // The table [key], if it is there.
+  [[nodiscard]] std::optional<TomlTable> table_or_none(std::string_view key,
+                                                       std::string_view what) const;
   // The tables of [[key]].
   [[nodiscard]] std::vector<TomlTable> tables(std::string_view key, std::string_view what) const;
   [[nodiscard]] std::vector<TomlTable> tables_or_none(std::string_view key,

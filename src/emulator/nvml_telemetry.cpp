@@ -1,0 +1,156 @@
+// NVML: what monitoring tools ask besides: clocks, temperature, power, modes. The figures are
+// plausible and follow how much of the GPU is in use. What MIG mode takes away on hardware
+// (utilization, cores) is NOT_SUPPORTED here too.
+#include "emulator/call.hpp"
+#include "emulator/processes.hpp"
+#include "nvml/functions.hpp"
+
+namespace tangram::nvml {
+namespace {
+
+using emulator::give;
+using emulator::Need;
+using emulator::on_device;
+using emulator::on_gpu;
+using emulator::Target;
+
+constexpr unsigned kPowerLimitMw = 400'000;
+constexpr unsigned kMostGraphicsMhz = 1410;
+constexpr unsigned kMemoryMhz = 1215;
+constexpr unsigned kClockMemory = 2;  // nvmlClockType_t: graphics 0, SM 1, memory 2, video 3
+
+// Busy memory slices of a hundred.
+unsigned busy_percent(const Target& t) {
+  const mig::Model& model = *t.board().model;
+  if (t.gpu.mig_current == 0) return emulator::has_live_process(t.gpu) ? 100 : 0;
+  unsigned busy = 0;
+  for (unsigned gi = 0; gi < emulator::kGiIds; ++gi) {
+    if (t.gpu.gis[gi].used == 0) continue;
+    for (unsigned ci = 0; ci < emulator::kMostCis; ++ci) {
+      if (!emulator::has_live_process(t.gpu, gi, ci)) continue;
+      const auto profile = mig::ProfileIndex(t.gpu.gis[gi].profile);
+      busy += static_cast<unsigned>(model.profile(profile).memory_slices);
+      break;
+    }
+  }
+  return busy * 100 / static_cast<unsigned>(model.memory_slices());
+}
+
+unsigned graphics_mhz(const Target& t) { return busy_percent(t) > 0 ? kMostGraphicsMhz : 210; }
+
+Return value(std::string_view name, Device device, unsigned* to, unsigned value) {
+  return on_gpu(name, Need::kNothing, device, [&](Target&) { return give(to, value); });
+}
+
+}  // namespace
+
+extern "C" {
+
+Return nvmlDeviceGetUtilizationRates(Device device, Utilization* utilization) {
+  return on_device("nvmlDeviceGetUtilizationRates", device, [&](Target& t) {
+    if (t.gpu.mig_current != 0) return kNotSupported;
+    return give(utilization, Utilization{busy_percent(t), busy_percent(t) / 2});
+  });
+}
+
+Return nvmlDeviceGetTemperature(Device device, unsigned sensor, unsigned* degrees) {
+  return on_gpu("nvmlDeviceGetTemperature", Need::kNothing, device, [&](Target& t) {
+    if (sensor != 0) return kInvalidArgument;
+    return give(degrees, 31 + busy_percent(t) * 30 / 100);
+  });
+}
+
+Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
+  return on_gpu("nvmlDeviceGetPowerUsage", Need::kNothing, device,
+                [&](Target& t) { return give(milliwatts, 52'000 + busy_percent(t) * 3'000); });
+}
+Return nvmlDeviceGetPowerManagementLimit(Device device, unsigned* milliwatts) {
+  return value("nvmlDeviceGetPowerManagementLimit", device, milliwatts, kPowerLimitMw);
+}
+Return nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned* milliwatts) {
+  return value("nvmlDeviceGetPowerManagementDefaultLimit", device, milliwatts, kPowerLimitMw);
+}
+Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
+  return value("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts, kPowerLimitMw);
+}
+Return nvmlDeviceGetPowerManagementMode(Device device, unsigned* mode) {
+  return value("nvmlDeviceGetPowerManagementMode", device, mode, 1);
+}
+
+Return nvmlDeviceGetClockInfo(Device device, unsigned type, unsigned* mhz) {
+  return on_gpu("nvmlDeviceGetClockInfo", Need::kNothing, device, [&](Target& t) {
+    if (type > 3) return kInvalidArgument;
+    return give(mhz, type == kClockMemory ? kMemoryMhz : graphics_mhz(t));
+  });
+}
+Return nvmlDeviceGetMaxClockInfo(Device device, unsigned type, unsigned* mhz) {
+  return on_gpu("nvmlDeviceGetMaxClockInfo", Need::kNothing, device, [&](Target&) {
+    if (type > 3) return kInvalidArgument;
+    return give(mhz, type == kClockMemory ? kMemoryMhz : kMostGraphicsMhz);
+  });
+}
+Return nvmlDeviceGetPerformanceState(Device device, unsigned* state) {
+  return value("nvmlDeviceGetPerformanceState", device, state, 0);
+}
+Return nvmlDeviceGetPowerState(Device device, unsigned* state) {
+  return value("nvmlDeviceGetPowerState", device, state, 0);
+}
+
+Return nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* generation) {
+  return on_gpu("nvmlDeviceGetCurrPcieLinkGeneration", Need::kNothing, device,
+                [&](Target& t) { return give(generation, t.board().pcie_generation); });
+}
+Return nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned* generation) {
+  return on_gpu("nvmlDeviceGetMaxPcieLinkGeneration", Need::kNothing, device,
+                [&](Target& t) { return give(generation, t.board().pcie_generation); });
+}
+Return nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* width) {
+  return value("nvmlDeviceGetCurrPcieLinkWidth", device, width, 16);
+}
+Return nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned* width) {
+  return value("nvmlDeviceGetMaxPcieLinkWidth", device, width, 16);
+}
+
+Return nvmlDeviceGetPersistenceMode(Device device, unsigned* mode) {
+  return value("nvmlDeviceGetPersistenceMode", device, mode, 1);
+}
+Return nvmlDeviceGetDisplayMode(Device device, unsigned* mode) {
+  return value("nvmlDeviceGetDisplayMode", device, mode, 0);
+}
+Return nvmlDeviceGetDisplayActive(Device device, unsigned* active) {
+  return value("nvmlDeviceGetDisplayActive", device, active, 0);
+}
+Return nvmlDeviceGetComputeMode(Device device, unsigned* mode) {
+  return on_device("nvmlDeviceGetComputeMode", device, [&](Target&) { return give(mode, 0U); });
+}
+Return nvmlDeviceGetEccMode(Device device, unsigned* current, unsigned* pending) {
+  return on_gpu("nvmlDeviceGetEccMode", Need::kNothing, device, [&](Target&) {
+    if (current == nullptr || pending == nullptr) return kInvalidArgument;
+    *current = *pending = 1;
+    return kSuccess;
+  });
+}
+Return nvmlDeviceGetNumGpuCores(Device device, unsigned* cores) {
+  return on_gpu("nvmlDeviceGetNumGpuCores", Need::kNothing, device, [&](Target& t) {
+    if (t.gpu.mig_current != 0) return kNotSupported;
+    return give(cores, 6912U);
+  });
+}
+
+Return nvmlDeviceGetFieldValues(Device device, int count, FieldValue* values) {
+  return on_device("nvmlDeviceGetFieldValues", device, [&](Target& t) {
+    constexpr unsigned kUnsignedInt = 1;
+    if (values == nullptr || count < 0) return kInvalidArgument;
+    for (FieldValue& field : std::span(values, static_cast<std::size_t>(count))) {
+      field.nvml_return = kNotSupported;
+      if (field.field_id != kFieldResetlessMig) continue;
+      field.nvml_return = kSuccess;
+      field.value_type = kUnsignedInt;
+      field.value.ui = t.board().resetless ? 1 : 0;
+    }
+    return kSuccess;
+  });
+}
+}
+
+}  // namespace tangram::nvml

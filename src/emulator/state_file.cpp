@@ -1,0 +1,292 @@
+// See state_file.hpp.
+#include "emulator/state_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <fstream>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "emulator/gpu.hpp"
+
+namespace tangram::emulator {
+namespace {
+
+constexpr char kMagic[8] = {'t', 'a', 'n', 'g', 'r', 'a', 'm', 'E'};
+constexpr std::uint32_t kLayout = 1;  // raise it whenever state.hpp changes
+
+std::string why() { return std::strerror(errno); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool ok() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+void set_text(char* to, std::size_t size, std::string_view text) {
+  CHECK(text.size() < size);
+  std::memcpy(to, text.data(), text.size());
+  to[text.size()] = '\0';
+}
+
+}  // namespace
+
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+// The lock, for as long as it is in scope.
+class StateFile::Lock {
+ public:
+  explicit Lock(Map& map) : map_(map) {
+    const int result = pthread_mutex_lock(&map_.lock);
+    // Its holder died. Nothing it had begun counts, because it was not committed.
+    if (result == EOWNERDEAD) pthread_mutex_consistent(&map_.lock);
+    CHECK(result == 0 || result == EOWNERDEAD);
+  }
+  ~Lock() { pthread_mutex_unlock(&map_.lock); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  Lock(Lock&&) = delete;
+  Lock& operator=(Lock&&) = delete;
+
+ private:
+  Map& map_;
+};
+
+StateFile::StateFile(std::string path, Map* map, bool writable, const struct ::stat& status)
+    : path_(std::move(path)),
+      map_(map),
+      writable_(writable),
+      owner_(status.st_uid),
+      device_(status.st_dev),
+      inode_(status.st_ino) {}
+
+StateFile::~StateFile() { munmap(map_, sizeof(Map)); }
+
+void StateFile::prepare_lock(Map& map) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  CHECK(pthread_mutex_init(&map.lock, &attributes) == 0);
+  pthread_mutexattr_destroy(&attributes);
+}
+
+void StateFile::fill(Map& map, const NodeSpec& spec, bool first) {
+  for (unsigned i = 0; i < spec.gpus.size(); ++i) {
+    GpuState gpu = new_gpu(spec, i);
+    if (!first) {  // handles and event sets of before must find nothing they know
+      const GpuState old = map.gpus[i].read();
+      gpu.next_generation += old.next_generation;
+      gpu.events_written = old.events_written;
+      for (GiState& gi : gpu.gis) {
+        gi.generation += old.next_generation;
+        for (CiState& ci : gi.cis) ci.generation += old.next_generation;
+      }
+    }
+    map.gpus[i].commit(gpu);
+  }
+  NodeState node;
+  set_text(node.driver, sizeof node.driver, spec.driver);
+  node.gpu_count = static_cast<std::uint32_t>(spec.gpus.size());
+  node.privileges = spec.privileges;
+  node.find_processes = spec.find_processes ? 1 : 0;
+  node.latencies = spec.latencies;
+  DescriptionState description;
+  set_text(description.text, sizeof description.text, spec.description);
+  map.description.commit(description);
+  map.node.commit(node);
+  map.faults.commit(FaultsState{});
+  map.fault_count.store(0, std::memory_order_relaxed);
+}
+
+// Whole under another name first, then linked: whoever is second finds the file of the first.
+Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
+  constexpr mode_t kShared = 0666;
+  std::string name = path + ".XXXXXX";
+  const Descriptor fd(mkostemp(name.data(), O_CLOEXEC));
+  if (!fd.ok()) {
+    return failed(cat("cannot make the state file ", tangram::quoted(path), ": ", why(),
+                      ". Set TANGRAM_EMULATOR_STATE to a file in a folder you may write to."));
+  }
+  const auto give_up = [&](std::string_view what) {
+    const std::string reason = why();
+    unlink(name.c_str());
+    return failed(
+        cat("cannot ", what, " the state file ", tangram::quoted(path), ": ", reason, "."));
+  };
+  const mode_t mask = umask(0);
+  umask(mask);
+  if (fchmod(fd.get(), spec.shared ? kShared : (kShared & ~mask & ~S_IWGRP & ~S_IWOTH)) != 0 ||
+      ftruncate(fd.get(), sizeof(Map)) != 0) {
+    return give_up("size");
+  }
+  void* memory = mmap(nullptr, sizeof(Map), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return give_up("map");
+  auto& map = *static_cast<Map*>(memory);
+  std::memcpy(map.magic, kMagic, sizeof kMagic);
+  map.layout = kLayout;
+  map.bytes = sizeof(Map);
+  set_text(map.boot, sizeof map.boot, boot_id());
+  prepare_lock(map);
+  fill(map, spec, true);
+  munmap(memory, sizeof(Map));
+  if (link(name.c_str(), path.c_str()) != 0 && errno != EEXIST) return give_up("name");
+  unlink(name.c_str());
+  return {};
+}
+
+Result<std::unique_ptr<StateFile>> StateFile::map_file(const std::string& path) {
+  bool writable = true;
+  int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0 && (errno == EACCES || errno == EROFS)) {
+    writable = false;
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  }
+  const Descriptor file(fd);
+  if (!file.ok()) {
+    if (errno == ENOENT) return not_found(cat("there is no state file ", tangram::quoted(path)));
+    return failed(cat("cannot open the state file ", tangram::quoted(path), ": ", why(), "."));
+  }
+  struct ::stat status{};
+  if (fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(sizeof(Map))) {
+    return failed(cat(tangram::quoted(path),
+                      " is no state file of this version of the emulator. "
+                      "Remove it, or set TANGRAM_EMULATOR_STATE to another one."));
+  }
+  void* memory =
+      mmap(nullptr, sizeof(Map), writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) {
+    return failed(cat("cannot map the state file ", tangram::quoted(path), ": ", why(), "."));
+  }
+  std::unique_ptr<StateFile> state(
+      new StateFile(path, static_cast<Map*>(memory), writable, status));
+  const Map& map = *state->map_;
+  if (std::memcmp(map.magic, kMagic, sizeof kMagic) != 0 || map.layout != kLayout ||
+      map.bytes != sizeof(Map)) {
+    return failed(cat(tangram::quoted(path),
+                      " is no state file of this version of the emulator. "
+                      "Remove it, or set TANGRAM_EMULATOR_STATE to another one."));
+  }
+  return state;
+}
+
+Result<std::unique_ptr<StateFile>> StateFile::open(const std::string& path, const NodeSpec* spec) {
+  auto state = map_file(path);
+  if (!state && state.error().code == ErrorCode::kNotFound) {
+    if (spec == nullptr) {
+      return not_found(cat(state.error().message,
+                           ", and TANGRAM_EMULATE does not say what to emulate. Set it to a node, "
+                           "as in TANGRAM_EMULATE=4xA100-40GB."));
+    }
+    if (const auto made = make(path, *spec); !made) return std::unexpected(made.error());
+    state = map_file(path);
+  }
+  if (!state) return state;
+  if (const auto accepted = (*state)->accept(spec); !accepted) {
+    return std::unexpected(accepted.error());
+  }
+  if ((*state)->writable_) (*state)->reboot_if_needed();
+  return state;
+}
+
+Result<void> StateFile::accept(const NodeSpec* spec) {
+  if (spec == nullptr || spec->description == description()) return {};
+  return failed(cat("the state file ", tangram::quoted(path_), " is of another node (",
+                    tangram::quoted(description()),
+                    "). Use another file (TANGRAM_EMULATOR_STATE), or make this one anew with "
+                    "`tangram emulate reset`."));
+}
+
+// Instances do not survive a reboot of the machine, and a lock's holder is not known after it.
+void StateFile::reboot_if_needed() {
+  const std::string now = boot_id();
+  if (now == map_->boot) return;
+  const Descriptor file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  if (!file.ok() || fcntl(file.get(), F_OFD_SETLKW, &whole) != 0) return;
+  if (now == map_->boot) return;  // somebody else was first
+  prepare_lock(*map_);
+  for_all_gpus([](GpuState& gpu) { reboot(gpu); });
+  set_text(map_->boot, sizeof map_->boot, now);
+}
+
+bool StateFile::is_at(const std::string& path) const {
+  struct ::stat status{};
+  return path == path_ && stat(path.c_str(), &status) == 0 && status.st_dev == device_ &&
+         status.st_ino == inode_;
+}
+
+void StateFile::announce(std::uint64_t before, const GpuState& after) {
+  if (after.events_written == before) return;
+  map_->event_count.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &map_->event_count, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void StateFile::wait_for_event(std::uint32_t seen, std::int64_t nanoseconds) const {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const timespec limit{.tv_sec = nanoseconds / kSecond, .tv_nsec = nanoseconds % kSecond};
+  syscall(SYS_futex, &map_->event_count, FUTEX_WAIT, seen, &limit, nullptr, 0);
+}
+
+bool StateFile::change_gpu(unsigned i, const std::function<bool(GpuState&)>& change) {
+  const Lock lock(*map_);
+  GpuState gpu = map_->gpus[i].read();
+  const std::uint64_t before = gpu.events_written;
+  if (!change(gpu)) return false;
+  map_->gpus[i].commit(gpu);
+  announce(before, gpu);
+  return true;
+}
+
+void StateFile::for_all_gpus(const std::function<void(GpuState&)>& change) {
+  const unsigned count = gpu_count();
+  for (unsigned i = 0; i < count; ++i) {
+    change_gpu(i, [&](GpuState& gpu) {
+      change(gpu);
+      return true;
+    });
+  }
+}
+
+bool StateFile::change_faults(const std::function<bool(FaultsState&)>& change) {
+  const Lock lock(*map_);
+  FaultsState faults = map_->faults.read();
+  if (!change(faults)) return false;
+  map_->faults.commit(faults);
+  const auto count = std::ranges::count_if(
+      faults.faults, [](const FaultState& f) { return f.kind != FaultKind::kNone; });
+  map_->fault_count.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+  return true;
+}
+
+void StateFile::reset(const NodeSpec& spec) {
+  const Lock lock(*map_);
+  fill(*map_, spec, false);
+}
+
+}  // namespace tangram::emulator

@@ -1,0 +1,13 @@
+// The state of an emulated node as JSON, for `tangram emulate status` and for tests. One rule: it
+// shows what is, processes that ended left out.
+#pragma once
+
+#include <string>
+
+#include "emulator/state_file.hpp"
+
+namespace tangram::emulator {
+
+[[nodiscard]] std::string status_json(const StateFile& state);
+
+}  // namespace tangram::emulator
