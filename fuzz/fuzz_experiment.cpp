@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto e = read();
   if (!e) {
     const std::string& message = e.error().message;
-    if (message.find("dir/") != 0 || message.find(':') == std::string::npos) std::abort();
+    if (!message.starts_with("dir/") || message.find(':') == std::string::npos) std::abort();
     return 0;
   }
   if (e->gpus < 1 || e->tasks < 1 || e->seeds < 1 || e->instances.empty()) std::abort();

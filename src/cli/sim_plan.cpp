@@ -163,7 +163,8 @@ Result<double> queries_of(const SimOptions& o, const sim::PaperWorkload& paper,
   double value = 0;
   const char* end = o.queries.data() + o.queries.size();
   const auto read = std::from_chars(o.queries.data(), end, value);
-  if (read.ec != std::errc{} || read.ptr != end || !(value >= 1 && value <= 60000)) {
+  if (read.ec != std::errc{} || read.ptr != end || std::isnan(value) || value < 1 ||
+      value > 60000) {
     return invalid(
         cat("--queries must be a number from 1 to 60000, not ", tangram::quoted(o.queries), "."));
   }

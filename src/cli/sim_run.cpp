@@ -2,6 +2,7 @@
 // the timeline as CSV.
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstdio>
 
@@ -192,7 +193,7 @@ void print_summary(const RunOptions& o, const SimPlan& plan, const sim::Summary&
 }
 
 Result<void> run(const RunOptions& o, bool as_json, Output& out) {
-  if (!(o.every_s >= 0 && o.every_s <= 1e9))
+  if (std::isnan(o.every_s) || o.every_s < 0 || o.every_s > 1e9)
     return invalid("--every must be from 0 to 1e9 seconds.");
   if (o.every_s > 0 && o.timeline_out.empty()) return invalid("--every is for --timeline-out.");
   const auto plan = plan_simulation(o.sim);
