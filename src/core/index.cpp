@@ -153,6 +153,20 @@ void Index::update(GpuId gpu, const IndexStand& before, const IndexStand& now,
   if (is.takes_jobs) enter_shelf(g, is);
 }
 
+void Index::set_movable(GpuId gpu, const GpuSummary& summary, mig::Placement placement,
+                        bool movable) {
+  if (!summary.gives_jobs) return;
+  const unsigned bit = 1U << placement.start;  // no other job starts there
+  std::uint16_t& starts = hints_[gpu.value()].movable_starts;
+  if (movable) {
+    add_leaving(gpu.value(), summary, placement);
+    starts = static_cast<std::uint16_t>(starts | bit);
+  } else {
+    drop_leaving(gpu.value(), summary, placement);
+    starts = static_cast<std::uint16_t>(starts & ~bit);
+  }
+}
+
 std::uint32_t Index::first_reusable(const Shelf& shelf, mig::Occupancy state,
                                     mig::ProfileIndex profile) const {
   const mig::Model& model = *models_[shelf.model.value()].model;

@@ -58,6 +58,8 @@ class Index {
   [[nodiscard]] static IndexStand stand(const GpuSummary& summary, std::span<const Entry> entries);
   void update(GpuId gpu, const IndexStand& before, const IndexStand& now,
               std::span<const Entry> entries);
+  // A job there became movable, or is no longer; all else stayed the same.
+  void set_movable(GpuId gpu, const GpuSummary& summary, mig::Placement placement, bool movable);
 
   [[nodiscard]] const Ranks& ranks(ModelId m) const { return models_[m.value()].ranks; }
   [[nodiscard]] std::span<const Shelf> shelves() const { return shelves_; }

@@ -265,6 +265,15 @@ Node::Edit::~Edit() {
   in_service -= static_cast<std::uint32_t>(before_.summary.takes_jobs);
 }
 
+void Node::set_movable(GpuId g, InstanceId id, bool movable) {
+  CHECK(!gpus_[g.value()].edited);
+  for (Entry& e : pool_.of(gpus_[g.value()].entries)) {
+    if (e.id != id || e.movable == movable) continue;
+    e.movable = movable;
+    index_.set_movable(g, summary(g), e.placement, movable);
+  }
+}
+
 Entry& Node::Edit::entry(InstanceId id) {
   for (Entry& e : entries()) {
     if (e.id == id) return e;

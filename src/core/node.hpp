@@ -1,6 +1,6 @@
 // Node: the state of everything the scheduler owns: GPUs with their instances, jobs, and the index
-// over them. Policies see it const. One rule: a GPU changes only inside a Node::Edit, which tells
-// the index what changed when it is over; so the index can never be stale.
+// over them. Policies see it const. One rule: a GPU changes only inside a Node::Edit (or
+// set_movable), which tells the index what changed; so the index can never be stale.
 #pragma once
 
 #include <array>
@@ -116,6 +116,9 @@ class Node {
   void add_moves(int change) {
     moves_ = static_cast<std::uint32_t>(static_cast<int>(moves_) + change);
   }
+
+  // The one change to a GPU that every job brings: short, because nothing else depends on it.
+  void set_movable(GpuId g, InstanceId id, bool movable);
 
   // Changes to one GPU. The index learns of them when the edit is over; nobody asks it before.
   class Edit {

@@ -218,7 +218,11 @@ void Scheduler::update_flags(JobSlot s) {
   const Job& job = node_.job(s);
   const auto set = [&](const Replica& replica, bool movable, bool leaving) {
     const Entry* entry = node_.find(replica.gpu, replica.instance);
-    if (entry == nullptr || (entry->movable == movable && entry->leaving == leaving)) return;
+    if (entry == nullptr) return;
+    if (entry->leaving == leaving) {
+      node_.set_movable(replica.gpu, replica.instance, movable);
+      return;
+    }
     Node::Edit edit(node_, replica.gpu);
     edit.entry(replica.instance).movable = movable;
     edit.entry(replica.instance).leaving = leaving;
