@@ -23,25 +23,26 @@ struct BoardRow {
   unsigned reserved_mib;
   unsigned bar1_mib;
   unsigned pcie_generation;
+  unsigned power_limit_w;
 };
 
 // clang-format off
 constexpr std::array<BoardRow, 15> kBoards = {{
-    {"A30-24GB",          nvml::kArchAmpere,     8, 0, 0x20B710DE,  24576,   0,      0, 4},
-    {"A100-40GB",         nvml::kArchAmpere,     8, 0, 0x20B010DE,  40960, 518,  65536, 4},
-    {"A100-80GB",         nvml::kArchAmpere,     8, 0, 0x20B210DE,  81920,   0, 131072, 4},
-    {"H100-80GB",         nvml::kArchHopper,     9, 0, 0x233010DE,  81559, 480, 131072, 5},
-    {"H100-PCIe-80GB",    nvml::kArchHopper,     9, 0, 0,           81559,   0,      0, 5},
-    {"H100-NVL-94GB",     nvml::kArchHopper,     9, 0, 0x232110DE,      0,   0,      0, 5},
-    {"GH200-96GB",        nvml::kArchHopper,     9, 0, 0,               0,   0,      0, 5},
-    {"H200-141GB",        nvml::kArchHopper,     9, 0, 0x233510DE,      0,   0,      0, 5},
-    {"GH200-144GB",       nvml::kArchHopper,     9, 0, 0x234810DE,      0,   0,      0, 5},
-    {"H20-96GB",          nvml::kArchHopper,     9, 0, 0,               0,   0,      0, 5},
-    {"B200-180GB",        nvml::kArchBlackwell, 10, 0, 0x290110DE, 183359, 728, 262144, 5},
-    {"GB200-186GB",       nvml::kArchBlackwell, 10, 0, 0x294110DE, 189471, 742, 262144, 5},
-    {"B300-269GB",        nvml::kArchBlackwell, 10, 3, 0x318210DE,      0,   0,      0, 6},
-    {"GB300-278GB",       nvml::kArchBlackwell, 10, 3, 0x31C210DE, 284208, 947, 524288, 6},
-    {"RTX-PRO-6000-96GB", nvml::kArchBlackwell, 12, 0, 0x2BB510DE,  97887,   0,      0, 5},
+    {"A30-24GB",          nvml::kArchAmpere,     8, 0, 0x20B710DE,  24576,   0,      0, 4,  165},
+    {"A100-40GB",         nvml::kArchAmpere,     8, 0, 0x20B010DE,  40960, 518,  65536, 4,  400},
+    {"A100-80GB",         nvml::kArchAmpere,     8, 0, 0x20B210DE,  81920,   0, 131072, 4,  400},
+    {"H100-80GB",         nvml::kArchHopper,     9, 0, 0x233010DE,  81559, 480, 131072, 5,  700},
+    {"H100-PCIe-80GB",    nvml::kArchHopper,     9, 0, 0,           81559,   0,      0, 5,  350},
+    {"H100-NVL-94GB",     nvml::kArchHopper,     9, 0, 0x232110DE,      0,   0,      0, 5,  400},
+    {"GH200-96GB",        nvml::kArchHopper,     9, 0, 0,               0,   0,      0, 5,  900},
+    {"H200-141GB",        nvml::kArchHopper,     9, 0, 0x233510DE,      0,   0,      0, 5,  700},
+    {"GH200-144GB",       nvml::kArchHopper,     9, 0, 0x234810DE,      0,   0,      0, 5,  900},
+    {"H20-96GB",          nvml::kArchHopper,     9, 0, 0,               0,   0,      0, 5,  500},
+    {"B200-180GB",        nvml::kArchBlackwell, 10, 0, 0x290110DE, 183359, 728, 262144, 5, 1000},
+    {"GB200-186GB",       nvml::kArchBlackwell, 10, 0, 0x294110DE, 189471, 742, 262144, 5, 1200},
+    {"B300-269GB",        nvml::kArchBlackwell, 10, 3, 0x318210DE,      0,   0,      0, 6, 1100},
+    {"GB300-278GB",       nvml::kArchBlackwell, 10, 3, 0x31C210DE, 284208, 947, 524288, 6, 1400},
+    {"RTX-PRO-6000-96GB", nvml::kArchBlackwell, 12, 0, 0x2BB510DE,  97887,   0,      0, 5,  600},
 }};
 // clang-format on
 constexpr unsigned kUnknownDevice = 0x000010DE;
@@ -187,6 +188,7 @@ Board make_board(const BoardRow& row) {
   board.reserved_mib = row.reserved_mib != 0 ? row.reserved_mib : 512;
   board.bar1_mib = row.bar1_mib != 0 ? row.bar1_mib : 131072;
   board.pcie_generation = row.pcie_generation;
+  board.power_limit_w = row.power_limit_w;
   board.most_mig_devices = static_cast<unsigned>(spec.compute_slices);
   board.resetless = row.architecture != nvml::kArchAmpere;
   for (const mig::Profile& p : spec.profiles) {
@@ -199,15 +201,20 @@ Board make_board(const BoardRow& row) {
 
 }  // namespace
 
-const Board& board_of(std::string_view model) {
+const Board* find_board(std::string_view model) {
   static const std::map<std::string_view, Board> boards = [] {
     std::map<std::string_view, Board> all;
     for (const BoardRow& row : kBoards) all.emplace(row.model, make_board(row));
     return all;
   }();
   const auto found = boards.find(model);
-  CHECK(found != boards.end());
-  return found->second;
+  return found == boards.end() ? nullptr : &found->second;
+}
+
+const Board& board_of(std::string_view model) {
+  const Board* board = find_board(model);
+  CHECK(board != nullptr);
+  return *board;
 }
 
 unsigned gi_id_of(const mig::Model& model, mig::Placement placement, bool swapped) {

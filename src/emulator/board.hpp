@@ -1,7 +1,8 @@
 // Board: a kind of GPU as the emulated driver reports it: its MIG model, and the facts around it
-// (architecture, memory, PCI id, PCIe). Where nobody has seen a fact of a model, a plausible one is
-// made here, so that clients compute the right profile names; the catalog itself stays honest.
-// One rule: everything that depends only on the model is here, everything that changes is in State.
+// (architecture, memory, PCI id, PCIe, power). Where nobody has seen a fact of a model, a plausible
+// one is made here, so that clients compute the right profile names; the catalog itself stays
+// honest. One rule: everything that depends only on the model is here, everything that changes is
+// in State.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct Board {
   unsigned reserved_mib = 0;
   unsigned bar1_mib = 0;
   unsigned pcie_generation = 0;
+  unsigned power_limit_w = 0;
   unsigned most_mig_devices = 0;
   bool resetless = false;
   std::vector<mig::ProfileFacts> facts;             // by profile, with nothing unknown
@@ -48,6 +50,8 @@ struct Board {
 
 // Of a model of the catalog, which must be there.
 [[nodiscard]] const Board& board_of(std::string_view model);
+// Null if there is no such model.
+[[nodiscard]] const Board* find_board(std::string_view model);
 
 // The driver's id of a GPU instance: it tells its size and place. Swapped boards number the halves
 // the other way round.

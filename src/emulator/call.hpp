@@ -33,11 +33,12 @@ struct Target {
 
 // Whether what the handle stands for is still there.
 [[nodiscard]] bool is_live(const GpuState& gpu, const Handle& handle);
+// Instances are changed by root, and by the owner of the state file unless only root may.
 [[nodiscard]] bool may(const StateFile& state, Need need);
 
 // For calls about no GPU in particular.
 template <class Work>
-Return on_node(std::string_view name, Work&& work) {
+Return on_node(std::string_view name, const Work& work) {
   StateFile* state = session_state();
   if (state == nullptr) return nvml::kUninitialized;
   const Verdict verdict = suffer(*state, name, -1);
@@ -46,7 +47,7 @@ Return on_node(std::string_view name, Work&& work) {
 }
 
 template <class Work>
-Return on_index(std::string_view name, Need need, const Handle& handle, Work&& work) {
+Return on_index(std::string_view name, Need need, const Handle& handle, const Work& work) {
   StateFile* state = session_state();
   if (state == nullptr) return nvml::kUninitialized;
   if (handle.gpu >= state->gpu_count()) return nvml::kInvalidArgument;
@@ -62,7 +63,7 @@ Return on_index(std::string_view name, Need need, const Handle& handle, Work&& w
 // For calls on a handle of one of these kinds.
 template <class Opaque, class Work>
 Return on_handle(std::string_view name, Need need, Opaque opaque,
-                 std::initializer_list<HandleKind> kinds, Work&& work) {
+                 std::initializer_list<HandleKind> kinds, const Work& work) {
   if (session_state() == nullptr) return nvml::kUninitialized;
   const auto handle = from_opaque(opaque);
   if (!handle) return nvml::kInvalidArgument;
@@ -74,24 +75,41 @@ Return on_handle(std::string_view name, Need need, Opaque opaque,
 
 // A GPU or a MIG device; only a GPU; only a MIG device.
 template <class Work>
-Return on_device(std::string_view name, nvml::Device device, Work&& work) {
+Return on_device(std::string_view name, nvml::Device device, const Work& work) {
   return on_handle(name, Need::kNothing, device, {HandleKind::kGpu, HandleKind::kMig}, work);
 }
 template <class Work>
-Return on_gpu(std::string_view name, Need need, nvml::Device device, Work&& work) {
+Return on_gpu(std::string_view name, Need need, nvml::Device device, const Work& work) {
   return on_handle(name, need, device, {HandleKind::kGpu}, work);
 }
 template <class Work>
-Return on_mig(std::string_view name, nvml::Device device, Work&& work) {
+Return on_mig(std::string_view name, nvml::Device device, const Work& work) {
   return on_handle(name, Need::kNothing, device, {HandleKind::kMig}, work);
 }
 template <class Work>
-Return on_gi(std::string_view name, Need need, nvml::GpuInstance instance, Work&& work) {
+Return on_gi(std::string_view name, Need need, nvml::GpuInstance instance, const Work& work) {
   return on_handle(name, need, instance, {HandleKind::kGpuInstance}, work);
 }
 template <class Work>
-Return on_ci(std::string_view name, Need need, nvml::ComputeInstance instance, Work&& work) {
+Return on_ci(std::string_view name, Need need, nvml::ComputeInstance instance, const Work& work) {
   return on_handle(name, need, instance, {HandleKind::kComputeInstance}, work);
+}
+
+// Changes the GPU of a call, unless it or what the handle stands for has gone in the meantime.
+template <class Change>
+Return change_target(Target& t, const Change& change) {
+  Return result = nvml::kUnknown;
+  t.state.change_gpu(t.index, [&](GpuState& gpu) {
+    if (gpu.lost != 0) {
+      result = nvml::kGpuIsLost;
+    } else if (std::string_view(gpu.model) != t.gpu.model) {
+      result = nvml::kInvalidArgument;  // the node was made another one
+    } else {
+      result = is_live(gpu, t.handle) ? change(gpu) : nvml::kInvalidArgument;
+    }
+    return result == nvml::kSuccess;
+  });
+  return result;
 }
 
 [[nodiscard]] inline Handle gpu_handle(unsigned gpu) { return {.gpu = gpu}; }

@@ -27,7 +27,7 @@ Return fail(Return code, std::string why) {
 
 // Runs on the node, which must be ours to change.
 template <class Work>
-Return with_node(Work&& work) {
+Return with_node(const Work& work) {
   const auto state = emulator::control_state();
   if (!state) return fail(kDriverNotLoaded, state.error().message);
   if (!(*state)->writable()) {
@@ -38,7 +38,7 @@ Return with_node(Work&& work) {
 }
 
 template <class Work>
-Return with_gpu(unsigned gpu, Work&& work) {
+Return with_gpu(unsigned gpu, const Work& work) {
   return with_node([&](StateFile& state) {
     if (gpu >= state.gpu_count()) {
       return fail(kInvalidArgument, cat("there is no emulated GPU ", gpu, "; there are ",
@@ -67,7 +67,7 @@ std::optional<Place> find_place(StateFile& state, std::string_view uuid) {
 }
 
 template <class Work>
-Return with_place(const char* uuid, Work&& work) {
+Return with_place(const char* uuid, const Work& work) {
   return with_node([&](StateFile& state) {
     const auto place = uuid == nullptr ? std::nullopt : find_place(state, uuid);
     if (!place) {
@@ -236,14 +236,21 @@ Return tangramEmulatorUnregister(const char* uuid, unsigned pid) {
 Return tangramEmulatorDemand(const char* uuid, unsigned pid, unsigned to_gpu_kbps,
                              unsigned from_gpu_kbps) {
   return with_place(uuid, [&](StateFile& state, const Place& place) {
-    const emulator::FlowState flow{pid, place.gi, emulator::start_time(pid), to_gpu_kbps,
-                                   from_gpu_kbps};
+    emulator::FlowState flow{.pid = pid, .gi = place.gi, .ci = place.ci};
+    flow.started = emulator::start_time(pid);
+    flow.to_gpu_kbps = to_gpu_kbps;
+    flow.from_gpu_kbps = from_gpu_kbps;
     if (flow.started == 0) return fail(kNotFound, cat("there is no process ", pid, "."));
-    const bool set =
-        state.change_gpu(place.gpu, [&](GpuState& gpu) { return emulator::set_flow(gpu, flow); });
-    return set ? kSuccess
-               : fail(kInsufficientResources,
-                      cat("a link keeps at most ", emulator::kMostFlows, " flows."));
+    Return result = kSuccess;
+    state.change_gpu(place.gpu, [&](GpuState& gpu) {
+      if (!still_there(gpu, place)) return (result = kNotFound) == kSuccess;
+      if (!emulator::set_flow(gpu, flow)) result = kInsufficientResources;
+      return result == kSuccess;
+    });
+    if (result == kNotFound) return fail(result, "the instance has just been destroyed.");
+    return result == kSuccess
+               ? kSuccess
+               : fail(result, cat("a link keeps at most ", emulator::kMostFlows, " flows."));
   });
 }
 
@@ -264,7 +271,7 @@ Return tangramEmulatorShare(const char* uuid, unsigned pid, unsigned* to_gpu_kbp
     const auto to_shares = emulator::fair_shares(to, gpu.link_kbps, gpu.flow_kbps);
     const auto from_shares = emulator::fair_shares(from, gpu.link_kbps, gpu.flow_kbps);
     for (std::size_t i = 0; i < flows.size(); ++i) {
-      if (flows[i].pid != pid || flows[i].gi != place.gi) continue;
+      if (flows[i].pid != pid || flows[i].gi != place.gi || flows[i].ci != place.ci) continue;
       *to_gpu_kbps = to_shares[i];
       *from_gpu_kbps = from_shares[i];
       return kSuccess;

@@ -40,7 +40,34 @@ void config_changed(GpuState& gpu) {
   add_event(gpu, {.type = nvml::kEventMigConfigChange});
 }
 
+bool are_sound(const GpuState& gpu, unsigned gi, int slices) {
+  return std::ranges::all_of(gpu.gis[gi].cis, [&](const CiState& ci) {
+    return ci.used == 0 ||
+           (ci_profile_by_id(gpu, gi, ci.profile) != nullptr && ci.start + ci.size <= slices);
+  });
+}
+
 }  // namespace
+
+bool is_sound(const GpuState& gpu) {
+  const Board* board =
+      std::memchr(gpu.model, 0, sizeof gpu.model) == nullptr ? nullptr : find_board(gpu.model);
+  if (board == nullptr) return false;
+  const mig::Model& model = *board->model;
+  mig::Occupancy occupancy = mig::kEmpty;
+  for (unsigned id = 0; id < kGiIds; ++id) {
+    const GiState& gi = gpu.gis[id];
+    if (gi.used == 0) continue;
+    if (gi.profile >= board->facts.size() || gi.start >= model.memory_slices()) return false;
+    const mig::Placement placement = placement_of(gi);
+    if (!model.fits(occupancy, placement) || gi_id_of(model, placement, gpu.swapped != 0) != id ||
+        !are_sound(gpu, id, model.profile(placement.profile).compute_slices)) {
+      return false;
+    }
+    occupancy = model.with(occupancy, placement);
+  }
+  return true;
+}
 
 GpuState new_gpu(const NodeSpec& spec, unsigned index) {
   const GpuSpec& wanted = spec.gpus[index];

@@ -22,6 +22,9 @@ using nvml::Return;
 [[nodiscard]] GpuState new_gpu(const NodeSpec& spec, unsigned index);
 [[nodiscard]] inline const Board& board_of(const GpuState& gpu) { return board_of(gpu.model); }
 
+// Whether a record that was found in a file can be believed: a known model, legal instances.
+[[nodiscard]] bool is_sound(const GpuState& gpu);
+
 // MIG mode. `activation` is what the driver says of the change taking effect at once.
 void set_mig_mode(GpuState& gpu, bool on, Return& activation);
 void reboot(GpuState& gpu);

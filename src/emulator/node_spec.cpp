@@ -14,6 +14,7 @@ namespace tangram::emulator {
 namespace {
 
 constexpr std::size_t kLargestFile = sizeof(DescriptionState::text) - 1;
+constexpr int kMostCounted = 1'000'000;  // to be told what is wrong with it
 constexpr std::uint32_t kMillisecond = 1000;
 constexpr std::uint32_t kMegabyte = 1000;  // in KB
 constexpr files::Range kMilliseconds{0, 600'000};
@@ -70,7 +71,7 @@ Result<void> add_part(NodeSpec& spec, std::string_view part) {
   int count = 1;
   const std::size_t x = part.find('x');
   if (x != std::string_view::npos) {
-    if (const auto n = parse_int(part.substr(0, x), 1, static_cast<int>(kMostGpus))) {
+    if (const auto n = parse_int(part.substr(0, x), 1, kMostCounted)) {
       count = *n;
       name = part.substr(x + 1);
     }
@@ -211,7 +212,9 @@ Result<NodeSpec> parse_node_file(std::string_view text, std::string_view file) {
   if (const auto latency = table.table_or_none("latency", "the latencies")) {
     read_latency(*latency, spec.latencies);
   }
-  for (const files::TomlTable& gpu : table.tables("gpu", "a GPU")) read_gpu(gpu, spec, findings);
+  const auto gpus = table.tables("gpu", "a GPU");
+  if (gpus.empty()) findings.add(table.where("gpu"), "a node has at least one emulated GPU.");
+  for (const files::TomlTable& gpu : gpus) read_gpu(gpu, spec, findings);
   if (spec.gpus.size() > kMostGpus) {
     findings.add(table.where("gpu"), cat("a node has at most ", kMostGpus, " emulated GPUs."));
   }

@@ -28,7 +28,7 @@ struct NodeSpec {
   std::string driver = "570.133.20";
   Privileges privileges = Privileges::kOwner;
   bool find_processes = false;
-  bool shared = false;  // every user of the machine may change the node
+  bool shared = false;  // every user of the machine may register processes and demands
   Latencies latencies;
   std::vector<GpuSpec> gpus;
 };

@@ -66,18 +66,15 @@ Return create(std::string_view name, GpuInstance instance, unsigned profile_id,
       *compute = to_opaque<ComputeInstance>(nowhere);
       return kSuccess;
     }
-    Return result = kUnknown;
-    t.state.change_gpu(t.index, [&](GpuState& gpu) {
-      if (!emulator::is_live(gpu, t.handle)) return (result = kInvalidArgument) == kSuccess;
+    return emulator::change_target(t, [&](GpuState& gpu) {
       unsigned id = 0;
       const auto start = place == nullptr ? std::nullopt : std::optional(place->start);
-      result = emulator::create_ci(gpu, t.handle.gi, *profile, start, id);
+      const Return result = emulator::create_ci(gpu, t.handle.gi, *profile, start, id);
       if (result == kSuccess) {
         *compute = to_opaque<ComputeInstance>(emulator::ci_handle(gpu, t.index, {t.handle.gi, id}));
       }
-      return result == kSuccess;
+      return result;
     });
-    return result;
   });
 }
 
@@ -184,14 +181,10 @@ Return nvmlComputeInstanceDestroy(ComputeInstance compute) {
     emulator::take_time(t.state.node().latencies.destroy_ci);
     if (t.lie) return kSuccess;
     if (found_in_environment(t)) return kInUse;
-    Return result = kUnknown;
-    t.state.change_gpu(t.index, [&](GpuState& gpu) {
-      if (!emulator::is_live(gpu, t.handle)) return (result = kInvalidArgument) == kSuccess;
-      result = emulator::destroy_ci(gpu, t.handle.gi, t.handle.ci, emulator::boot_time_ns(),
-                                    linger_ns(t));
-      return result == kSuccess;
+    return emulator::change_target(t, [&](GpuState& gpu) {
+      return emulator::destroy_ci(gpu, t.handle.gi, t.handle.ci, emulator::boot_time_ns(),
+                                  linger_ns(t));
     });
-    return result;
   });
 }
 

@@ -1,6 +1,9 @@
-// NVML: who a device is, its memory, its PCIe link.
+// NVML: who a device is, where it sits, its memory, its PCIe link.
 #include <algorithm>
+#include <climits>
 #include <cstring>
+#include <span>
+#include <unistd.h>
 
 #include "base/text.hpp"
 #include "emulator/call.hpp"
@@ -20,6 +23,7 @@ using emulator::on_gpu;
 using emulator::Target;
 
 constexpr unsigned long long kMib = 1024ULL * 1024;
+constexpr unsigned kScopeSocket = 1;  // nvmlAffinityScope_t: node 0, socket 1
 
 MigDevice mig_of(const Target& t) { return {t.handle.gi, t.handle.ci}; }
 
@@ -53,6 +57,22 @@ Return pci(std::string_view name, Device device, Pci* info, std::size_t bytes) {
     if (info == nullptr) return kInvalidArgument;
     const PciInfo full = emulator::pci_info(t.board(), t.index);
     std::memcpy(info, &full, bytes);
+    return kSuccess;
+  });
+}
+
+// Emulated GPUs sit beside every CPU of the machine, at one memory node. Bits that the caller has
+// no room for are left out.
+Return first_bits(std::string_view name, Device device, long count, unsigned size,
+                  unsigned long* set) {
+  return on_device(name, device, [&](Target&) {
+    constexpr auto kBits = static_cast<long>(sizeof(unsigned long) * CHAR_BIT);
+    if (size == 0 || set == nullptr) return kInvalidArgument;
+    for (unsigned long& word : std::span(set, size)) {
+      const long here = std::clamp(count, 0L, kBits);
+      word = here == 0 ? 0 : ULONG_MAX >> (kBits - here);
+      count -= here;
+    }
     return kSuccess;
   });
 }
@@ -150,6 +170,20 @@ Return nvmlDeviceGetBoardId(Device device, unsigned* id) {
 Return nvmlDeviceGetMultiGpuBoard(Device device, unsigned* multi) {
   return on_gpu("nvmlDeviceGetMultiGpuBoard", Need::kNothing, device,
                 [&](Target&) { return give(multi, 0U); });
+}
+
+Return nvmlDeviceGetCpuAffinity(Device device, unsigned size, unsigned long* set) {
+  return first_bits("nvmlDeviceGetCpuAffinity", device, sysconf(_SC_NPROCESSORS_CONF), size, set);
+}
+Return nvmlDeviceGetCpuAffinityWithinScope(Device device, unsigned size, unsigned long* set,
+                                           unsigned scope) {
+  const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+  return first_bits("nvmlDeviceGetCpuAffinityWithinScope", device, cpus,
+                    scope > kScopeSocket ? 0 : size, set);
+}
+Return nvmlDeviceGetMemoryAffinity(Device device, unsigned size, unsigned long* set,
+                                   unsigned scope) {
+  return first_bits("nvmlDeviceGetMemoryAffinity", device, 1, scope > kScopeSocket ? 0 : size, set);
 }
 
 Return nvmlDeviceGetMemoryInfo(Device device, Memory* memory) {

@@ -35,18 +35,15 @@ Return create(std::string_view name, Device device, unsigned profile_id, const P
       *instance = to_opaque<GpuInstance>(nowhere);
       return kSuccess;
     }
-    Return result = kUnknown;
-    t.state.change_gpu(t.index, [&](GpuState& gpu) {
-      if (gpu.lost != 0) return (result = kGpuIsLost) == kSuccess;
+    return emulator::change_target(t, [&](GpuState& gpu) {
       unsigned id = 0;
       const auto start = place == nullptr ? std::nullopt : std::optional(place->start);
-      result = emulator::create_gi(gpu, *profile, start, id);
+      const Return result = emulator::create_gi(gpu, *profile, start, id);
       if (result == kSuccess) {
         *instance = to_opaque<GpuInstance>(emulator::gi_handle(gpu, t.index, id));
       }
-      return result == kSuccess;
+      return result;
     });
-    return result;
   });
 }
 
@@ -69,13 +66,9 @@ Return nvmlGpuInstanceDestroy(GpuInstance instance) {
   return on_gi("nvmlGpuInstanceDestroy", Need::kPrivilege, instance, [&](Target& t) {
     emulator::take_time(t.state.node().latencies.destroy_gi);
     if (t.lie) return kSuccess;
-    Return result = kUnknown;
-    t.state.change_gpu(t.index, [&](GpuState& gpu) {
-      if (!emulator::is_live(gpu, t.handle)) return (result = kInvalidArgument) == kSuccess;
-      result = emulator::destroy_gi(gpu, t.handle.gi, emulator::boot_time_ns());
-      return result == kSuccess;
+    return emulator::change_target(t, [&](GpuState& gpu) {
+      return emulator::destroy_gi(gpu, t.handle.gi, emulator::boot_time_ns());
     });
-    return result;
   });
 }
 

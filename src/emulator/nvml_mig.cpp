@@ -114,11 +114,10 @@ Return nvmlDeviceSetMigMode(Device device, unsigned mode, Return* activation_sta
     emulator::take_time(t.state.node().latencies.mig_mode);
     *activation_status = kSuccess;
     if (t.lie) return kSuccess;
-    t.state.change_gpu(t.index, [&](GpuState& gpu) {
+    return emulator::change_target(t, [&](GpuState& gpu) {
       emulator::set_mig_mode(gpu, mode == kMigOn, *activation_status);
-      return true;
+      return kSuccess;
     });
-    return kSuccess;
   });
 }
 

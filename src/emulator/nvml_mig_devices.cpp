@@ -34,7 +34,12 @@ DeviceAttributes attributes(const Target& t) {
           .memory_size_mb = static_cast<unsigned long long>(f.memory_mib)};
 }
 
-// All processes that the caller may see on this device.
+// Processes of the other instances are not everybody's business.
+bool may_see_processes(const Target& t) {
+  return t.is_mig() || t.gpu.mig_current == 0 || emulator::may(t.state, Need::kPrivilege);
+}
+
+// All processes on this device.
 std::vector<ProcessInfo> processes_of(const Target& t) {
   std::vector<ProcessInfo> all;
   const auto add = [&](std::uint32_t pid, unsigned long long memory, unsigned gi, unsigned ci) {
@@ -63,9 +68,7 @@ template <class Info>
 Return processes(std::string_view name, Device device, unsigned* count, Info* infos) {
   return on_device(name, device, [&](Target& t) {
     if (count == nullptr) return kInvalidArgument;
-    if (!t.is_mig() && t.gpu.mig_current != 0 && !emulator::may(t.state, Need::kPrivilege)) {
-      return kNoPermission;
-    }
+    if (!may_see_processes(t)) return kNoPermission;
     const std::vector<ProcessInfo> all = processes_of(t);
     const unsigned room = *count;
     *count = static_cast<unsigned>(all.size());
@@ -175,6 +178,7 @@ Return nvmlDeviceGetRunningProcessDetailList(Device device, ProcessDetailList* l
     if (list == nullptr) return kInvalidArgument;
     if (list->version != version_of<ProcessDetailList>(1)) return kArgumentVersionMismatch;
     if (!t.board().resetless) return kNotSupported;  // Hopper and later
+    if (!may_see_processes(t)) return kNoPermission;
     const std::vector<ProcessInfo> all = processes_of(t);
     const unsigned room = list->count;
     list->count = static_cast<unsigned>(all.size());

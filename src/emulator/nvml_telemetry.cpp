@@ -1,6 +1,9 @@
 // NVML: what monitoring tools ask besides: clocks, temperature, power, modes. The figures are
 // plausible and follow how much of the GPU is in use. What MIG mode takes away on hardware
 // (utilization, cores) is NOT_SUPPORTED here too.
+#include <algorithm>
+#include <vector>
+
 #include "emulator/call.hpp"
 #include "emulator/processes.hpp"
 #include "nvml/functions.hpp"
@@ -14,8 +17,10 @@ using emulator::on_device;
 using emulator::on_gpu;
 using emulator::Target;
 
-constexpr unsigned kPowerLimitMw = 400'000;
+constexpr unsigned kMilliwatts = 1000;  // in a watt
 constexpr unsigned kMostGraphicsMhz = 1410;
+constexpr unsigned kLeastGraphicsMhz = 210;
+constexpr unsigned kGraphicsStepMhz = 15;
 constexpr unsigned kMemoryMhz = 1215;
 constexpr unsigned kClockMemory = 2;  // nvmlClockType_t: graphics 0, SM 1, memory 2, video 3
 
@@ -36,10 +41,28 @@ unsigned busy_percent(const Target& t) {
   return busy * 100 / static_cast<unsigned>(model.memory_slices());
 }
 
-unsigned graphics_mhz(const Target& t) { return busy_percent(t) > 0 ? kMostGraphicsMhz : 210; }
+unsigned graphics_mhz(const Target& t) {
+  return busy_percent(t) > 0 ? kMostGraphicsMhz : kLeastGraphicsMhz;
+}
 
 Return value(std::string_view name, Device device, unsigned* to, unsigned value) {
   return on_gpu(name, Need::kNothing, device, [&](Target&) { return give(to, value); });
+}
+
+Return power_limit(std::string_view name, Device device, unsigned* milliwatts) {
+  return on_gpu(name, Need::kNothing, device,
+                [&](Target& t) { return give(milliwatts, t.board().power_limit_w * kMilliwatts); });
+}
+
+// The two-call protocol: the number needed, then the clocks, highest first.
+Return give_clocks(const std::vector<unsigned>& all, unsigned* count, unsigned* clocks) {
+  if (count == nullptr) return kInvalidArgument;
+  const unsigned room = *count;
+  *count = static_cast<unsigned>(all.size());
+  if (room < all.size()) return kInsufficientSize;
+  if (clocks == nullptr) return kInvalidArgument;
+  std::ranges::copy(all, clocks);
+  return kSuccess;
 }
 
 }  // namespace
@@ -61,17 +84,19 @@ Return nvmlDeviceGetTemperature(Device device, unsigned sensor, unsigned* degree
 }
 
 Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
-  return on_gpu("nvmlDeviceGetPowerUsage", Need::kNothing, device,
-                [&](Target& t) { return give(milliwatts, 52'000 + busy_percent(t) * 3'000); });
+  return on_gpu("nvmlDeviceGetPowerUsage", Need::kNothing, device, [&](Target& t) {
+    const unsigned limit = t.board().power_limit_w * kMilliwatts;
+    return give(milliwatts, limit / 8 + limit / 400 * 3 * busy_percent(t));
+  });
 }
 Return nvmlDeviceGetPowerManagementLimit(Device device, unsigned* milliwatts) {
-  return value("nvmlDeviceGetPowerManagementLimit", device, milliwatts, kPowerLimitMw);
+  return power_limit("nvmlDeviceGetPowerManagementLimit", device, milliwatts);
 }
 Return nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned* milliwatts) {
-  return value("nvmlDeviceGetPowerManagementDefaultLimit", device, milliwatts, kPowerLimitMw);
+  return power_limit("nvmlDeviceGetPowerManagementDefaultLimit", device, milliwatts);
 }
 Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
-  return value("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts, kPowerLimitMw);
+  return power_limit("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts);
 }
 Return nvmlDeviceGetPowerManagementMode(Device device, unsigned* mode) {
   return value("nvmlDeviceGetPowerManagementMode", device, mode, 1);
@@ -87,6 +112,27 @@ Return nvmlDeviceGetMaxClockInfo(Device device, unsigned type, unsigned* mhz) {
   return on_gpu("nvmlDeviceGetMaxClockInfo", Need::kNothing, device, [&](Target&) {
     if (type > 3) return kInvalidArgument;
     return give(mhz, type == kClockMemory ? kMemoryMhz : kMostGraphicsMhz);
+  });
+}
+Return nvmlDeviceGetApplicationsClock(Device device, unsigned type, unsigned* mhz) {
+  return on_gpu("nvmlDeviceGetApplicationsClock", Need::kNothing, device, [&](Target&) {
+    if (type > 3) return kInvalidArgument;
+    return give(mhz, type == kClockMemory ? kMemoryMhz : kMostGraphicsMhz);
+  });
+}
+Return nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned* count, unsigned* clocks) {
+  return on_gpu("nvmlDeviceGetSupportedMemoryClocks", Need::kNothing, device,
+                [&](Target&) { return give_clocks({kMemoryMhz}, count, clocks); });
+}
+Return nvmlDeviceGetSupportedGraphicsClocks(Device device, unsigned memory_mhz, unsigned* count,
+                                            unsigned* clocks) {
+  return on_gpu("nvmlDeviceGetSupportedGraphicsClocks", Need::kNothing, device, [&](Target&) {
+    if (memory_mhz != kMemoryMhz) return kNotFound;
+    std::vector<unsigned> all;
+    for (unsigned mhz = kMostGraphicsMhz; mhz >= kLeastGraphicsMhz; mhz -= kGraphicsStepMhz) {
+      all.push_back(mhz);
+    }
+    return give_clocks(all, count, clocks);
   });
 }
 Return nvmlDeviceGetPerformanceState(Device device, unsigned* state) {

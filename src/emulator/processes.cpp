@@ -130,14 +130,15 @@ void forget_processes(GpuState& gpu, unsigned gi, unsigned ci) {
     if (same_place(p, gi, ci)) p = ProcessState{};
   }
   for (FlowState& f : gpu.flows) {
-    if (f.pid != 0 && f.gi == gi) f = FlowState{};
+    if (f.pid != 0 && f.gi == gi && f.ci == ci) f = FlowState{};
   }
 }
 
 bool set_flow(GpuState& gpu, const FlowState& flow) {
   FlowState* place = nullptr;
   for (FlowState& f : gpu.flows) {
-    const bool same = f.pid == flow.pid && f.started == flow.started && f.gi == flow.gi;
+    const bool same =
+        f.pid == flow.pid && f.started == flow.started && f.gi == flow.gi && f.ci == flow.ci;
     if (same) {
       place = &f;
       break;

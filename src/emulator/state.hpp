@@ -49,6 +49,8 @@ struct ProcessState {
 struct FlowState {
   std::uint32_t pid = 0;
   std::uint32_t gi = kWholeGpu;
+  std::uint32_t ci = kWholeGpu;
+  std::uint32_t unused = 0;
   std::uint64_t started = 0;
   std::uint32_t to_gpu_kbps = 0;
   std::uint32_t from_gpu_kbps = 0;

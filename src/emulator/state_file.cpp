@@ -22,7 +22,7 @@ namespace tangram::emulator {
 namespace {
 
 constexpr char kMagic[8] = {'t', 'a', 'n', 'g', 'r', 'a', 'm', 'E'};
-constexpr std::uint32_t kLayout = 1;  // raise it whenever state.hpp changes
+constexpr std::uint32_t kLayout = 2;  // raise it whenever state.hpp changes
 
 std::string why() { return std::strerror(errno); }
 
@@ -126,6 +126,7 @@ void StateFile::fill(Map& map, const NodeSpec& spec, bool first) {
 // Whole under another name first, then linked: whoever is second finds the file of the first.
 Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
   constexpr mode_t kShared = 0666;
+  constexpr mode_t kOwned = 0644;
   std::string name = path + ".XXXXXX";
   const Descriptor fd(mkostemp(name.data(), O_CLOEXEC));
   if (!fd.ok()) {
@@ -138,10 +139,8 @@ Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
     return failed(
         cat("cannot ", what, " the state file ", tangram::quoted(path), ": ", reason, "."));
   };
-  const mode_t mask = umask(0);
-  umask(mask);
-  if (fchmod(fd.get(), spec.shared ? kShared : (kShared & ~mask & ~S_IWGRP & ~S_IWOTH)) != 0 ||
-      ftruncate(fd.get(), sizeof(Map)) != 0) {
+  if (fchmod(fd.get(), spec.shared ? kShared : kOwned) != 0 ||
+      (errno = posix_fallocate(fd.get(), 0, sizeof(Map))) != 0) {
     return give_up("size");
   }
   void* memory = mmap(nullptr, sizeof(Map), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
@@ -171,11 +170,14 @@ Result<std::unique_ptr<StateFile>> StateFile::map_file(const std::string& path) 
     if (errno == ENOENT) return not_found(cat("there is no state file ", tangram::quoted(path)));
     return failed(cat("cannot open the state file ", tangram::quoted(path), ": ", why(), "."));
   }
-  struct ::stat status{};
-  if (fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(sizeof(Map))) {
+  const auto refused = [&] {
     return failed(cat(tangram::quoted(path),
                       " is no state file of this version of the emulator. "
                       "Remove it, or set TANGRAM_EMULATOR_STATE to another one."));
+  };
+  struct ::stat status{};
+  if (fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(sizeof(Map))) {
+    return refused();
   }
   void* memory =
       mmap(nullptr, sizeof(Map), writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
@@ -184,14 +186,27 @@ Result<std::unique_ptr<StateFile>> StateFile::map_file(const std::string& path) 
   }
   std::unique_ptr<StateFile> state(
       new StateFile(path, static_cast<Map*>(memory), writable, status));
-  const Map& map = *state->map_;
-  if (std::memcmp(map.magic, kMagic, sizeof kMagic) != 0 || map.layout != kLayout ||
-      map.bytes != sizeof(Map)) {
-    return failed(cat(tangram::quoted(path),
-                      " is no state file of this version of the emulator. "
-                      "Remove it, or set TANGRAM_EMULATOR_STATE to another one."));
-  }
+  if (!state->is_sound()) return refused();
   return state;
+}
+
+// A damaged file must be noticed before anything in it is believed.
+bool StateFile::is_sound() const {
+  const auto ends = [](const auto& text) { return std::memchr(text, 0, sizeof text) != nullptr; };
+  if (std::memcmp(map_->magic, kMagic, sizeof kMagic) != 0 || map_->layout != kLayout ||
+      map_->bytes != sizeof(Map) || !ends(map_->boot)) {
+    return false;
+  }
+  const NodeState node = map_->node.read();
+  const FaultsState faults = map_->faults.read();
+  if (!ends(node.driver) || !ends(map_->description.read().text) || node.gpu_count > kMostGpus ||
+      !std::ranges::all_of(faults.faults, [&](const FaultState& f) { return ends(f.call); })) {
+    return false;
+  }
+  for (unsigned i = 0; i < node.gpu_count; ++i) {
+    if (!emulator::is_sound(gpu(i))) return false;
+  }
+  return true;
 }
 
 Result<std::unique_ptr<StateFile>> StateFile::open(const std::string& path, const NodeSpec* spec) {
@@ -277,6 +292,8 @@ bool StateFile::change_faults(const std::function<bool(FaultsState&)>& change) {
   const Lock lock(*map_);
   FaultsState faults = map_->faults.read();
   if (!change(faults)) return false;
+  // Whoever is killed between the two leaves a count that is too high, which only costs time.
+  map_->fault_count.store(kMostFaults, std::memory_order_relaxed);
   map_->faults.commit(faults);
   const auto count = std::ranges::count_if(
       faults.faults, [](const FaultState& f) { return f.kind != FaultKind::kNone; });

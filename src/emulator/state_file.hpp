@@ -41,7 +41,8 @@ class StateFile {
     return map_->fault_count.load(std::memory_order_relaxed) != 0;
   }
 
-  // Whoever may write the file may change the node.
+  // Whoever may write the file may come in through the doors (processes, demands, faults); who of
+  // them may change instances is said in call.hpp.
   [[nodiscard]] bool writable() const { return writable_; }
   [[nodiscard]] uid_t owner() const { return owner_; }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -81,6 +82,7 @@ class StateFile {
   static Result<std::unique_ptr<StateFile>> map_file(const std::string& path);
   static void fill(Map& map, const NodeSpec& spec, bool first);
   static void prepare_lock(Map& map);
+  [[nodiscard]] bool is_sound() const;
   Result<void> accept(const NodeSpec* spec);
   void reboot_if_needed();
   void announce(std::uint64_t before, const GpuState& after);
