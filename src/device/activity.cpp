@@ -1,0 +1,86 @@
+// See activity.hpp.
+#include "device/activity.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace tangram::device {
+namespace {
+
+// NVML promises no length for the name of a process; longer ones are cropped.
+constexpr unsigned kProcessNameBuffer = 256;
+constexpr unsigned long long kMemoryNotAvailable = ~0ULL;
+
+std::string process_name(const Library& library, unsigned pid) {
+  std::array<char, kProcessNameBuffer> text{};
+  const nvml::Return code = library.calls().process_name(pid, text.data(), kProcessNameBuffer);
+  text.back() = '\0';
+  return code == nvml::kSuccess ? text.data() : "";
+}
+
+// Processes come and go between asking for their number and asking for them, so there is room to
+// spare, and more of it at every try.
+Outcome<std::vector<nvml::ProcessInfo>> process_infos(const Library& library, nvml::Device device,
+                                                      const std::string& gpu_uuid) {
+  constexpr int kTries = 10;
+  constexpr unsigned kSpare = 32;
+  nvml::Return code = nvml::kInsufficientSize;
+  unsigned room = kSpare;
+  for (int i = 0; i < kTries && code == nvml::kInsufficientSize; ++i) {
+    std::vector<nvml::ProcessInfo> infos(room);
+    unsigned count = room;
+    code = library.calls().device_processes(device, &count, infos.data());
+    if (code == nvml::kSuccess) {
+      infos.resize(std::min(count, room));
+      return infos;
+    }
+    room = std::max(2 * room, count + kSpare);
+  }
+  return std::unexpected(failure_of(code, "list the processes", gpu_uuid));
+}
+
+Process process_of(const Library& library, const nvml::ProcessInfo& info) {
+  Process process{.pid = info.pid,
+                  .name = process_name(library, info.pid),
+                  .memory_bytes = 0,
+                  .gi = std::nullopt};
+  if (info.used_gpu_memory != kMemoryNotAvailable) process.memory_bytes = info.used_gpu_memory;
+  if (info.gpu_instance_id != nvml::kNoInstanceId) process.gi = info.gpu_instance_id;
+  return process;
+}
+
+}  // namespace
+
+Outcome<std::vector<Process>> processes(const Library& library, const std::string& gpu_uuid) {
+  const Outcome<nvml::Device> device = library.device(gpu_uuid);
+  if (!device) return std::unexpected(device.error());
+  const auto infos = process_infos(library, *device, gpu_uuid);
+  if (!infos) return std::unexpected(infos.error());
+  std::vector<Process> found;
+  for (const nvml::ProcessInfo& info : *infos) found.push_back(process_of(library, info));
+  return found;
+}
+
+Outcome<std::vector<Process>> processes(const Library& library, const std::string& gpu_uuid,
+                                        unsigned gi) {
+  auto all = processes(library, gpu_uuid);
+  if (all) std::erase_if(*all, [&](const Process& process) { return process.gi != gi; });
+  return all;
+}
+
+Outcome<PcieThroughput> pcie_throughput(const Library& library, const std::string& gpu_uuid) {
+  const Outcome<nvml::Device> device = library.device(gpu_uuid);
+  if (!device) return std::unexpected(device.error());
+  unsigned sent = 0;  // NVML counts from the GPU's side
+  unsigned received = 0;
+  nvml::Return code = library.calls().device_throughput(*device, nvml::kPcieTx, &sent);
+  if (code == nvml::kSuccess) {
+    code = library.calls().device_throughput(*device, nvml::kPcieRx, &received);
+  }
+  if (code != nvml::kSuccess) {
+    return std::unexpected(failure_of(code, "read the PCIe throughput", gpu_uuid));
+  }
+  return PcieThroughput{.to_gpu_kbps = received, .from_gpu_kbps = sent};
+}
+
+}  // namespace tangram::device

@@ -1,0 +1,42 @@
+// See calls.hpp.
+#include "device/calls.hpp"
+
+#include <dlfcn.h>
+#include <string_view>
+
+namespace tangram::device {
+namespace {
+
+bool is_no_error(std::string_view call, nvml::Return code) {
+  switch (code) {
+    case nvml::kNotSupported:
+    case nvml::kNotFound:
+    case nvml::kTimeout:
+    case nvml::kInsufficientSize:
+    case nvml::kFunctionNotFound:
+      return true;
+    case nvml::kInvalidArgument:  // older libraries know fewer profiles
+      return call.ends_with("ProfileInfo") || call.ends_with("ById") || call.ends_with("ByIndex");
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void ErrorCounts::add(const char* call, nvml::Return code) {
+  if (is_no_error(call, code)) return;
+  const std::scoped_lock lock(mutex_);
+  ++counts_[{call, code}];
+}
+
+std::vector<ErrorCount> ErrorCounts::all() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<ErrorCount> all;
+  for (const auto& [key, count] : counts_) all.push_back({key.first, key.second, count});
+  return all;
+}
+
+void* Symbols::find(const char* name) const { return ::dlsym(library, name); }
+
+}  // namespace tangram::device

@@ -1,0 +1,130 @@
+// Calls: the functions of one loaded NVML library, found by name, each of them counted when it
+// fails. It exists so that no other file sees a symbol or a null pointer: a function that this
+// library lacks answers FUNCTION_NOT_FOUND. One rule: the type of a call is the one declared in
+// nvml/functions.hpp, which the emulator defines, so the two cannot drift apart.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nvml/functions.hpp"
+
+namespace tangram::device {
+
+// How often a call has failed with a code, for metrics.
+struct ErrorCount {
+  std::string call;  // "nvmlGpuInstanceDestroy"
+  nvml::Return code = nvml::kSuccess;
+  std::uint64_t count = 0;
+};
+
+class ErrorCounts {
+ public:
+  // Answers that are no errors are not counted: "there is none", "not on this GPU", "nothing
+  // happened within the time", "the answer is longer".
+  void add(const char* call, nvml::Return code);
+  [[nodiscard]] std::vector<ErrorCount> all() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, nvml::Return>, std::uint64_t> counts_;
+};
+
+// Where calls are looked up.
+struct Symbols {
+  void* library = nullptr;
+  ErrorCounts* errors = nullptr;
+
+  [[nodiscard]] void* find(const char* name) const;
+};
+
+template <class Signature>
+class Call;
+
+template <class... Arguments>
+class Call<nvml::Return(Arguments...)> {
+ public:
+  Call(const Symbols& symbols, const char* name)
+      : name_(name),
+        function_(reinterpret_cast<Function>(symbols.find(name))),
+        errors_(symbols.errors) {}
+
+  [[nodiscard]] bool is_there() const { return function_ != nullptr; }
+  [[nodiscard]] const char* name() const { return name_; }
+
+  nvml::Return operator()(Arguments... arguments) const {
+    const nvml::Return code =
+        function_ == nullptr ? nvml::kFunctionNotFound : function_(arguments...);
+    if (code != nvml::kSuccess) errors_->add(name_, code);
+    return code;
+  }
+
+ private:
+  using Function = nvml::Return (*)(Arguments...);
+  const char* name_;
+  Function function_;
+  ErrorCounts* errors_;
+};
+
+// A call named after its C function, so that name and type cannot differ.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name cannot stand in any
+#define TANGRAM_CALL(member, function) Call<decltype(nvml::function)> member = {symbols, #function}
+
+struct Calls {
+  explicit Calls(const Symbols& from) : symbols(from) {}
+
+  Symbols symbols;
+
+  TANGRAM_CALL(init, nvmlInit_v2);
+  TANGRAM_CALL(shutdown, nvmlShutdown);
+  TANGRAM_CALL(driver_version, nvmlSystemGetDriverVersion);
+  TANGRAM_CALL(process_name, nvmlSystemGetProcessName);
+
+  TANGRAM_CALL(device_count, nvmlDeviceGetCount_v2);
+  TANGRAM_CALL(device_by_index, nvmlDeviceGetHandleByIndex_v2);
+  TANGRAM_CALL(device_by_uuid, nvmlDeviceGetHandleByUUID);
+  TANGRAM_CALL(device_uuid, nvmlDeviceGetUUID);
+  TANGRAM_CALL(device_name, nvmlDeviceGetName);
+  TANGRAM_CALL(device_index, nvmlDeviceGetIndex);
+  TANGRAM_CALL(device_minor, nvmlDeviceGetMinorNumber);
+  TANGRAM_CALL(device_pci, nvmlDeviceGetPciInfo_v3);
+  TANGRAM_CALL(device_architecture, nvmlDeviceGetArchitecture);
+  TANGRAM_CALL(device_memory, nvmlDeviceGetMemoryInfo);
+  TANGRAM_CALL(device_throughput, nvmlDeviceGetPcieThroughput);
+  TANGRAM_CALL(device_processes, nvmlDeviceGetComputeRunningProcesses_v3);
+  TANGRAM_CALL(device_fields, nvmlDeviceGetFieldValues);
+
+  TANGRAM_CALL(set_mig_mode, nvmlDeviceSetMigMode);
+  TANGRAM_CALL(mig_mode, nvmlDeviceGetMigMode);
+  TANGRAM_CALL(gi_profile, nvmlDeviceGetGpuInstanceProfileInfo);
+  TANGRAM_CALL(gi_placements, nvmlDeviceGetGpuInstancePossiblePlacements_v2);
+  TANGRAM_CALL(create_gi, nvmlDeviceCreateGpuInstanceWithPlacement);
+  TANGRAM_CALL(destroy_gi, nvmlGpuInstanceDestroy);
+  TANGRAM_CALL(gis_of_profile, nvmlDeviceGetGpuInstances);
+  TANGRAM_CALL(gi_by_id, nvmlDeviceGetGpuInstanceById);
+  TANGRAM_CALL(gi_info, nvmlGpuInstanceGetInfo);
+  TANGRAM_CALL(ci_profile, nvmlGpuInstanceGetComputeInstanceProfileInfo);
+  TANGRAM_CALL(create_ci, nvmlGpuInstanceCreateComputeInstance);
+  TANGRAM_CALL(destroy_ci, nvmlComputeInstanceDestroy);
+  TANGRAM_CALL(cis_of_profile, nvmlGpuInstanceGetComputeInstances);
+  TANGRAM_CALL(ci_info, nvmlComputeInstanceGetInfo_v2);
+
+  TANGRAM_CALL(mig_device_count, nvmlDeviceGetMaxMigDeviceCount);
+  TANGRAM_CALL(mig_device, nvmlDeviceGetMigDeviceHandleByIndex);
+  TANGRAM_CALL(mig_device_gi, nvmlDeviceGetGpuInstanceId);
+  TANGRAM_CALL(mig_device_ci, nvmlDeviceGetComputeInstanceId);
+
+  TANGRAM_CALL(create_events, nvmlEventSetCreate);
+  TANGRAM_CALL(free_events, nvmlEventSetFree);
+  TANGRAM_CALL(supported_events, nvmlDeviceGetSupportedEventTypes);
+  TANGRAM_CALL(register_events, nvmlDeviceRegisterEvents);
+  TANGRAM_CALL(wait_event, nvmlEventSetWait_v2);
+};
+
+#undef TANGRAM_CALL
+
+}  // namespace tangram::device

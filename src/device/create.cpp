@@ -1,0 +1,224 @@
+// See change.hpp: the creation of an instance.
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "device/activity.hpp"
+#include "device/change.hpp"
+#include "device/gpus.hpp"
+#include "device/instances.hpp"
+#include "device/prepare.hpp"
+#include "device/removal.hpp"
+
+namespace tangram::device {
+namespace {
+
+using Kind = Failure::Kind;
+using Left = Failure::Left;
+
+// The driver has said no and means it. Any other error leaves open whether the instance is there.
+bool is_refusal(nvml::Return code) {
+  return code == nvml::kInsufficientResources || code == nvml::kInUse ||
+         code == nvml::kNoPermission || code == nvml::kNotSupported ||
+         code == nvml::kInvalidArgument || code == nvml::kFunctionNotFound;
+}
+
+std::unexpected<Failure> not_begun(Failure failure) {
+  failure.left = Left::kNothing;
+  return std::unexpected(std::move(failure));
+}
+
+// One creation, step by step.
+class Creation {
+ public:
+  Creation(const Library& library, const Gpu& gpu, mig::Placement placement, Owned& owned,
+           const Patience& patience)
+      : library_(library),
+        gpu_(gpu),
+        placement_(placement),
+        profile_(gpu.model->profile(placement.profile)),
+        place_{.gpu_uuid = gpu.uuid, .profile = profile_.name, .start = placement.start},
+        owned_(owned),
+        patience_(patience) {}
+
+  Outcome<Instance> run();
+
+ private:
+  [[nodiscard]] Outcome<void> check_free() const;
+  [[nodiscard]] Outcome<void> claim() const;
+  [[nodiscard]] Outcome<void> make_gpu_instance(nvml::Device device) const;
+  [[nodiscard]] Outcome<void> make_compute_instance() const;
+  [[nodiscard]] Outcome<Instance> fill() const;
+  [[nodiscard]] Failure refused(nvml::Return code, std::string_view what) const;
+  [[nodiscard]] Failure nothing_left(Failure failure) const;
+  [[nodiscard]] Failure rolled_back(Failure failure) const;
+  [[nodiscard]] Failure explained(Failure failure) const;
+
+  const Library& library_;
+  const Gpu& gpu_;
+  mig::Placement placement_;
+  const mig::Profile& profile_;
+  Place place_;
+  Owned& owned_;
+  const Patience& patience_;
+};
+
+Outcome<Instance> Creation::run() {
+  const Outcome<nvml::Device> device = library_.device(gpu_.uuid);
+  if (!device) return not_begun(device.error());
+  if (auto is_free = check_free(); !is_free) return not_begun(std::move(is_free.error()));
+  if (auto claimed = claim(); !claimed) return not_begun(std::move(claimed.error()));
+  Outcome<void> made = make_gpu_instance(*device);
+  if (!made && made.error().left == Left::kNothing) {  // refused: what stands there is another's
+    return std::unexpected(nothing_left(explained(std::move(made.error()))));
+  }
+  const auto seen = look(library_, gpu_);
+  if (!seen) return std::unexpected(rolled_back(seen.error()));
+  if (!find_at(*seen, place_)) {
+    return std::unexpected(
+        nothing_left(made ? refused(nvml::kSuccess, "GPU instance") : std::move(made.error())));
+  }
+  return fill();
+}
+
+// Whoever stands in the way is named; the driver would only say "insufficient resources".
+Outcome<void> Creation::check_free() const {
+  const auto seen = look(library_, gpu_);
+  if (!seen) return std::unexpected(seen.error());
+  const unsigned end = place_.start + static_cast<unsigned>(profile_.memory_slices);
+  const auto in_the_way = std::ranges::find_if(*seen, [&](const Instance& other) {
+    return other.start < end && place_.start < other.start + other.size;
+  });
+  if (in_the_way == seen->end()) return {};
+  const Place other = place_of(*in_the_way);
+  return std::unexpected(
+      make_failure(Kind::kNoRoom, ErrorCode::kUnavailable,
+                   cat("cannot create ", text_of(place_), " on ", gpu_.uuid, ": ", text_of(other),
+                       in_the_way->whole ? "" : " (not whole)", " stands there, which is ",
+                       owned_.has(other) ? "" : "not ",
+                       "Tangram's. Choose another place, or destroy it first.")));
+}
+
+Outcome<void> Creation::claim() const {
+  const Result<void> claimed = owned_.claim(place_);
+  if (claimed) return {};
+  return std::unexpected(
+      make_failure(Kind::kFailed, claimed.error().code,
+                   cat("cannot create ", text_of(place_), " on ", gpu_.uuid,
+                       ": it could not be recorded as Tangram's: ", claimed.error().message)));
+}
+
+Outcome<void> Creation::make_gpu_instance(nvml::Device device) const {
+  const nvml::Placement where{.start = place_.start,
+                              .size = static_cast<unsigned>(profile_.memory_slices)};
+  Backoff backoff(patience_);
+  for (;;) {
+    nvml::GpuInstance ignored = nullptr;  // it is found by its place, in case this is not true
+    const nvml::Return code = library_.calls().create_gi(
+        device, static_cast<unsigned>(profile_.facts.nvml_id), &where, &ignored);
+    if (code == nvml::kSuccess) return {};
+    if (code == nvml::kInUse && backoff.wait()) continue;
+    Failure failure = refused(code, "GPU instance");
+    failure.left = is_refusal(code) ? Left::kNothing : Left::kUnknown;
+    return std::unexpected(std::move(failure));
+  }
+}
+
+Outcome<Instance> Creation::fill() const {
+  const Outcome<void> made = make_compute_instance();
+  const auto seen = look(library_, gpu_);
+  if (!seen) return std::unexpected(rolled_back(seen.error()));
+  auto instance = find_at(*seen, place_);
+  if (instance && instance->whole && !instance->mig_uuid.empty()) {
+    // Claimed once more: another process may have tidied a claim whose instance was not there yet.
+    if (const auto claimed = claim(); !claimed) {
+      return std::unexpected(rolled_back(claimed.error()));
+    }
+    return *std::move(instance);
+  }
+  return std::unexpected(
+      rolled_back(made ? refused(nvml::kSuccess, "compute instance") : made.error()));
+}
+
+Outcome<void> Creation::make_compute_instance() const {
+  Backoff backoff(patience_);
+  for (;;) {
+    const auto gi = find_gpu_instance(library_, gpu_, place_);
+    if (!gi) return std::unexpected(gi.error());
+    if (!*gi) return std::unexpected(refused(nvml::kNotFound, "compute instance"));
+    const auto profile = filling_profile(library_, gpu_, (*gi)->handle,
+                                         static_cast<unsigned>(profile_.compute_slices));
+    if (!profile) return std::unexpected(profile.error());
+    nvml::ComputeInstance ignored = nullptr;
+    const nvml::Return code = library_.calls().create_ci((*gi)->handle, profile->id, &ignored);
+    if (code == nvml::kSuccess) return {};
+    if (code != nvml::kInUse || !backoff.wait()) {
+      return std::unexpected(refused(code, "compute instance"));
+    }
+  }
+}
+
+Failure Creation::refused(nvml::Return code, std::string_view what) const {
+  return failure_of(code, cat("create the ", what, " ", text_of(place_)), gpu_.uuid);
+}
+
+// Nothing of ours stands there: the claim ends.
+Failure Creation::nothing_left(Failure failure) const {
+  failure.left = Left::kNothing;
+  if (const auto released = owned_.release(place_); !released) {
+    failure.error.message += cat(" Its claim could not be taken back: ", released.error().message);
+  }
+  return failure;
+}
+
+Failure Creation::rolled_back(Failure failure) const {
+  const Outcome<void> removed = remove(library_, gpu_, place_, patience_);
+  if (removed) return nothing_left(std::move(failure));
+  failure.left = removed.error().left;
+  failure.instance = removed.error().instance;
+  failure.holders = removed.error().holders;
+  failure.error.message +=
+      cat(" What was made of it could not be taken back: ", removed.error().error.message);
+  if (removed.error().kind == Kind::kLost) failure.kind = Kind::kLost;
+  return failure;
+}
+
+// What the code of a refusal does not tell: who holds the GPU (the first instance needs one that no
+// process holds as a whole), or that MIG was switched off meanwhile.
+Failure Creation::explained(Failure failure) const {
+  if (failure.kind == Kind::kInUse) {
+    if (auto all = processes(library_, gpu_.uuid)) failure.holders = *std::move(all);
+    std::erase_if(failure.holders, [](const Process& process) { return process.gi.has_value(); });
+    failure.error.message =
+        cat("cannot create ", text_of(place_), " on ", gpu_.uuid, ": the GPU is in use by ",
+            names_of(failure.holders), ". End what uses the whole GPU and try again.");
+  } else if (failure.kind == Kind::kUnsupported) {
+    const Outcome<Gpu> now = read_gpu(library_, gpu_.uuid);
+    const Outcome<void> ready = now ? check_ready(*now) : Outcome<void>{};
+    if (!ready) return ready.error();
+  }
+  return failure;
+}
+
+}  // namespace
+
+Outcome<void> check_ready(const Gpu& gpu) {
+  const auto not_ready = [](Kind kind, std::string why) {
+    return std::unexpected(make_failure(kind, ErrorCode::kUnavailable, std::move(why)));
+  };
+  if (gpu.health == Health::kLost) return not_ready(Kind::kLost, gpu.trouble);
+  if (gpu.mig != MigMode::kOn) {
+    return not_ready(gpu.mig == MigMode::kUnsupported ? Kind::kUnsupported : Kind::kNotReady,
+                     mig_instruction(gpu));
+  }
+  if (gpu.model == nullptr) return not_ready(Kind::kNotReady, gpu.trouble);
+  return {};
+}
+
+Outcome<Instance> create(const Library& library, const Gpu& gpu, mig::Placement placement,
+                         Owned& owned, const Patience& patience) {
+  if (auto ready = check_ready(gpu); !ready) return not_begun(std::move(ready.error()));
+  return Creation(library, gpu, placement, owned, patience).run();
+}
+
+}  // namespace tangram::device

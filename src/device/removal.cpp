@@ -1,0 +1,80 @@
+// See removal.hpp.
+#include "device/removal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "device/activity.hpp"
+#include "device/instances.hpp"
+
+namespace tangram::device {
+namespace {
+
+using Kind = Failure::Kind;
+
+// One round: every compute instance, then the GPU instance. What is gone already is skipped.
+Outcome<void> remove_once(const Library& library, const Gpu& gpu, const Place& place) {
+  const auto gi = find_gpu_instance(library, gpu, place);
+  if (!gi) return std::unexpected(gi.error());
+  if (!*gi) return {};
+  const auto computes = compute_instances(library, gpu, (*gi)->handle);
+  if (!computes) return std::unexpected(computes.error());
+  for (auto* ci : *computes) {
+    const nvml::Return code = library.calls().destroy_ci(ci);
+    if (code == nvml::kSuccess) continue;
+    return std::unexpected(
+        failure_of(code, cat("destroy the compute instance of ", text_of(place)), gpu.uuid));
+  }
+  const nvml::Return code = library.calls().destroy_gi((*gi)->handle);
+  if (code == nvml::kSuccess) return {};
+  return std::unexpected(
+      failure_of(code, cat("destroy the GPU instance ", text_of(place)), gpu.uuid));
+}
+
+void add_holders(const Library& library, const Gpu& gpu, Failure& failure) {
+  auto holders = processes(library, gpu.uuid, failure.instance->gi);
+  if (holders) failure.holders = *std::move(holders);
+  failure.error.message =
+      cat("cannot destroy ", text_of(place_of(*failure.instance)), " on ", gpu.uuid,
+          ": it is in use by ", names_of(failure.holders), ". End what runs on it and try again.");
+}
+
+Failure still_there(const Library& library, const Gpu& gpu, Outcome<void> tried,
+                    Instance instance) {
+  Failure failure =
+      tried ? failure_of(nvml::kSuccess, cat("destroy ", text_of(place_of(instance))), gpu.uuid)
+            : std::move(tried.error());
+  failure.left = Failure::Left::kInstance;
+  failure.instance = std::move(instance);
+  if (failure.kind == Kind::kInUse) add_holders(library, gpu, failure);
+  return failure;
+}
+
+}  // namespace
+
+Outcome<void> remove(const Library& library, const Gpu& gpu, const Place& place,
+                     const Patience& patience) {
+  Backoff backoff(patience);
+  for (;;) {
+    Outcome<void> tried = remove_once(library, gpu, place);
+    const auto seen = look(library, gpu);
+    if (!seen) return std::unexpected(seen.error());
+    auto instance = find_at(*seen, place);
+    if (!instance) return {};  // whatever the calls said
+    // A success that is not true is tried again like "in use": it may be true a moment later.
+    const bool may_pass = tried || tried.error().kind == Kind::kInUse;
+    if (may_pass && backoff.wait()) continue;
+    return std::unexpected(still_there(library, gpu, std::move(tried), *std::move(instance)));
+  }
+}
+
+std::string text_of(const Place& place) { return cat(place.profile, "@", place.start); }
+
+std::optional<Instance> find_at(const std::vector<Instance>& instances, const Place& place) {
+  const auto is_it = [&](const Instance& instance) { return place_of(instance) == place; };
+  const auto found = std::ranges::find_if(instances, is_it);
+  return found == instances.end() ? std::nullopt : std::optional(*found);
+}
+
+}  // namespace tangram::device

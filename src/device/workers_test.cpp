@@ -1,0 +1,211 @@
+// Workers: order on one GPU, independence of others, calls that hang, the end.
+#include "device/workers.hpp"
+
+#include <atomic>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/test_node.hpp"
+
+namespace tangram::device {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Mailbox;
+using testing::Node;
+using testing::patient;
+using testing::placement;
+using ::testing::SizeIs;
+using namespace std::chrono_literals;
+using Kind = Failure::Kind;
+
+class WorkersTest : public ::testing::Test {
+ protected:
+  static Workers::Limits limits(std::chrono::milliseconds time = 60s) {
+    return {.time = time, .patience = patient()};
+  }
+  void begin() {
+    workers_ = std::make_unique<Workers>(node_.shared(), owned_, gpus_,
+                                         [this](const Reconciled& r) { reconciled_.put(r); });
+  }
+  void create(std::size_t gpu, const char* profile, int start,
+              std::chrono::milliseconds time = 60s) {
+    workers_->create(gpus_[gpu].uuid, placement(gpus_[gpu], profile, start), limits(time),
+                     [this](Outcome<Instance> result) { created_.put(std::move(result)); });
+  }
+  void destroy(const Instance& instance, std::chrono::milliseconds time = 60s) {
+    workers_->destroy(instance.gpu_uuid, instance, limits(time),
+                      [this](Outcome<void> result) { destroyed_.put(std::move(result)); });
+  }
+
+  Node node_{"2xA100-40GB"};
+  std::vector<Gpu> gpus_ = node_.gpus();
+  std::shared_ptr<Owned> owned_ = std::make_shared<Owned>();
+  Mailbox<Outcome<Instance>> created_;
+  Mailbox<Outcome<void>> destroyed_;
+  Mailbox<Reconciled> reconciled_;
+  std::unique_ptr<Workers> workers_;
+};
+
+TEST_F(WorkersTest, ChangeAGpuInTheOrderOfTheRequests) {
+  begin();
+  for (const int start : {0, 1, 2, 3}) create(0, "1g.5gb", start);
+  for (const unsigned start : {0U, 1U, 2U, 3U}) {
+    const auto made = created_.take();
+    ASSERT_TRUE(made.has_value()) << made.error().error.message;
+    EXPECT_EQ(made->start, start);
+    destroy(*made);
+    EXPECT_TRUE(destroyed_.take().has_value());
+  }
+  EXPECT_THAT(node_.instances(gpus_[0]), IsEmpty());
+}
+
+TEST_F(WorkersTest, ChangeTwoGpusAtOnce) {
+  begin();
+  node_.fault("nvmlDeviceCreateGpuInstanceWithPlacement=hang:400", 1, 0);
+  create(0, "1g.5gb", 0);
+  create(1, "1g.5gb", 0);
+  EXPECT_EQ(created_.take()->gpu_uuid, gpus_[1].uuid);  // did not wait for the first
+  EXPECT_EQ(created_.take()->gpu_uuid, gpus_[0].uuid);
+}
+
+TEST_F(WorkersTest, RefuseAGpuTheyDoNotKnow) {
+  begin();
+  workers_->create("GPU-none", {}, limits(), [&](Outcome<Instance> r) { created_.put(r); });
+  EXPECT_EQ(created_.take().error().kind, Kind::kNotThere);
+  EXPECT_FALSE(workers_->is_responsive("GPU-none"));
+}
+
+TEST_F(WorkersTest, GiveUpACallThatHangsAndLookWhenItReturns) {
+  begin();
+  node_.fault("nvmlDeviceCreateGpuInstanceWithPlacement=hang:1500", 1, 0);
+  create(0, "2g.10gb", 4, 100ms);
+  create(0, "1g.5gb", 0, 100ms);  // waits behind it
+  for (int i = 0; i < 2; ++i) {
+    const auto given_up = created_.take();
+    ASSERT_FALSE(given_up.has_value());
+    EXPECT_EQ(given_up.error().kind, Kind::kUnresponsive);
+    EXPECT_EQ(given_up.error().left, Failure::Left::kUnknown);
+    EXPECT_THAT(given_up.error().error.message, HasSubstr("does not return"));
+  }
+  EXPECT_FALSE(workers_->is_responsive(gpus_[0].uuid));
+  EXPECT_TRUE(workers_->is_responsive(gpus_[1].uuid));
+  create(0, "1g.5gb", 0);  // refused at once
+  EXPECT_EQ(created_.take().error().kind, Kind::kUnresponsive);
+  create(1, "1g.5gb", 0);  // the other GPU works
+  EXPECT_TRUE(created_.take().has_value());
+
+  const Reconciled late = reconciled_.take();
+  EXPECT_EQ(late.gpu_uuid, gpus_[0].uuid);
+  ASSERT_TRUE(late.instances.has_value()) << late.instances.error().error.message;
+  ASSERT_THAT(*late.instances, SizeIs(1));  // it was created after all, and is ours
+  EXPECT_EQ(late.instances->front().profile, "2g.10gb");
+  EXPECT_TRUE(owned_->has(place_of(late.instances->front())));
+  EXPECT_TRUE(created_.is_empty());  // no second answer
+  EXPECT_TRUE(workers_->is_responsive(gpus_[0].uuid));
+
+  destroy(late.instances->front());
+  EXPECT_TRUE(destroyed_.take().has_value());
+  EXPECT_THAT(node_.instances(gpus_[0]), IsEmpty());
+}
+
+TEST_F(WorkersTest, GiveUpADestructionThatHangs) {
+  begin();
+  create(0, "2g.10gb", 4);
+  const auto made = created_.take();
+  node_.fault("nvmlGpuInstanceDestroy=hang:1000", 1, 0);
+  destroy(*made, 100ms);
+  EXPECT_EQ(destroyed_.take().error().kind, Kind::kUnresponsive);
+  const Reconciled late = reconciled_.take();
+  ASSERT_TRUE(late.instances.has_value());
+  EXPECT_THAT(*late.instances, IsEmpty());
+  EXPECT_THAT(owned_->places(), IsEmpty());
+  EXPECT_TRUE(destroyed_.is_empty());
+}
+
+TEST_F(WorkersTest, TellWhenTheGpuIsLostAfterTheHang) {
+  begin();
+  node_.fault("nvmlDeviceCreateGpuInstanceWithPlacement=hang:800", 1, 0);
+  create(0, "2g.10gb", 4, 100ms);
+  EXPECT_EQ(created_.take().error().kind, Kind::kUnresponsive);
+  node_.fall_off(0);
+  const Reconciled late = reconciled_.take();
+  ASSERT_FALSE(late.instances.has_value());
+  EXPECT_EQ(late.instances.error().kind, Kind::kLost);
+}
+
+// "In use" is no hang: it is given up in time, and reported with who holds it.
+TEST_F(WorkersTest, DoNotTakeInUseForAHang) {
+  begin();
+  create(0, "2g.10gb", 4);
+  const auto made = created_.take();
+  node_.occupy(made->mig_uuid);
+  destroy(*made, 3s);
+  const auto result = destroyed_.take();
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().kind, Kind::kInUse);
+  EXPECT_THAT(result.error().holders, SizeIs(1));
+  EXPECT_TRUE(workers_->is_responsive(gpus_[0].uuid));
+}
+
+TEST_F(WorkersTest, EndByRefusingWhatWaits) {
+  begin();
+  node_.fault("nvmlDeviceCreateGpuInstanceWithPlacement=hang:300", 1, 0);
+  create(0, "1g.5gb", 0);
+  create(0, "1g.5gb", 1);
+  workers_.reset();
+  int made = 0;
+  int refused = 0;
+  for (int i = 0; i < 2; ++i) {
+    const auto result = created_.take();
+    ++(result ? made : refused);
+    if (!result) {
+      EXPECT_THAT(result.error().error.message, HasSubstr("stopping"));
+    }
+  }
+  EXPECT_LE(made, 1);  // the first may not have begun
+  EXPECT_GE(refused, 1);
+  EXPECT_THAT(node_.instances(gpus_[0]), SizeIs(made));
+}
+
+TEST_F(WorkersTest, EndWithoutWaitingForInUse) {
+  begin();
+  create(0, "2g.10gb", 4);
+  const auto made = created_.take();
+  node_.occupy(made->mig_uuid);
+  destroy(*made, std::chrono::hours(10));
+  workers_.reset();  // and not in three hours
+  EXPECT_FALSE(destroyed_.take().has_value());
+}
+
+TEST_F(WorkersTest, EndWhileACallHangs) {
+  begin();
+  node_.fault("nvmlDeviceCreateGpuInstanceWithPlacement=hang:1500", 1, 0);
+  create(0, "2g.10gb", 4, 50ms);
+  EXPECT_EQ(created_.take().error().kind, Kind::kUnresponsive);
+  const auto before = std::chrono::steady_clock::now();
+  workers_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 1s);
+  EXPECT_TRUE(reconciled_.is_empty());
+  // The thread that was left behind ends on its own; the node must live until then.
+  while (node_.shared().use_count() > 1) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(reconciled_.is_empty());
+}
+
+TEST_F(WorkersTest, LearnOfAGpuThatIsReadAnew) {
+  const std::vector<Gpu> all = gpus_;
+  Gpu off = all[1];
+  off.mig = MigMode::kOff;
+  gpus_ = {all[0], off};
+  begin();
+  create(1, "1g.5gb", 0);
+  EXPECT_EQ(created_.take().error().kind, Kind::kNotReady);
+  workers_->update(all[1]);
+  create(1, "1g.5gb", 0);
+  EXPECT_TRUE(created_.take().has_value());
+}
+
+}  // namespace
+}  // namespace tangram::device
