@@ -105,6 +105,20 @@ int explain(const CLI::App& root, const CLI::ParseError& error) {
   return fail(kExitBadInput, cat(reason, " see `", named.path(), " --help`"));
 }
 
+void add_device(CLI::App& app, Command& command) {
+  CLI::App* device =
+      app.add_subcommand("device", "The GPUs of this machine, or of an emulated one");
+  device->require_subcommand(0, 1);
+  device->footer("Example:\n  tangram device list --emulate 4xA100-40GB");
+  add_device_list(*device, command);
+  add_device_instances(*device, command);
+  add_device_create(*device, command);
+  add_device_destroy(*device, command);
+  add_device_prepare(*device, command);
+  add_device_doctor(*device, command);
+  add_device_bench(*device, command);
+}
+
 void build(CLI::App& app, Command& command) {
   app.name("tangram");
   app.formatter(std::make_shared<HelpFormatter>());
@@ -132,6 +146,9 @@ void build(CLI::App& app, Command& command) {
   add_sim_sweep(*sim, command);
   add_sim_knobs(*sim, command);
   add_lab(app, command);
+  add_device(app, command);
+  add_node(app, command);
+  add_emulate(app, command);
 }
 
 // CLI11 would take "[a,b]" apart, and "[]" for nothing at all.

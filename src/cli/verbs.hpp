@@ -36,5 +36,14 @@ void add_sim_compare(CLI::App& sim, Command& command);
 void add_sim_sweep(CLI::App& sim, Command& command);
 void add_sim_knobs(CLI::App& sim, Command& command);
 void add_lab(CLI::App& app, Command& command);
+void add_device_list(CLI::App& device, Command& command);
+void add_device_instances(CLI::App& device, Command& command);
+void add_device_create(CLI::App& device, Command& command);
+void add_device_destroy(CLI::App& device, Command& command);
+void add_device_prepare(CLI::App& device, Command& command);
+void add_device_doctor(CLI::App& device, Command& command);
+void add_device_bench(CLI::App& device, Command& command);
+void add_node(CLI::App& app, Command& command);
+void add_emulate(CLI::App& app, Command& command);
 
 }  // namespace tangram::cli

@@ -1,0 +1,192 @@
+// `tangram device create` and `tangram device destroy`: one instance, made or removed by hand.
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "cli/device_target.hpp"
+#include "device/change.hpp"
+#include "device/instances.hpp"
+#include "files/json_text.hpp"
+#include "mig/layout.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct ChangeOptions {
+  DeviceOptions device;
+  std::string what;
+  bool adopt = false;
+  int wait_s = 10;
+};
+using Options = std::shared_ptr<ChangeOptions>;
+
+// The record of what is ours, with its folder.
+Result<device::OwnedFile> open_record(const DeviceOptions& options) {
+  const std::string path = owned_path(options);
+  std::error_code error;
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) {
+    return failed(cat("cannot make the folder ", tangram::quoted(folder.string()), ": ",
+                      error.message(), ". Say where Tangram keeps its record with --owned."));
+  }
+  return device::OwnedFile(path, device::boot_id());
+}
+
+device::Patience patience_of(const ChangeOptions& o) {
+  device::Patience patience;
+  patience.retry_for = std::chrono::seconds(o.wait_s);
+  return patience;
+}
+
+// "2g.10gb@4", or "2g.10gb" for the start that leaves the lowest FragCost.
+Result<mig::Placement> wanted_placement(const mig::Model& model, const std::string& what,
+                                        const std::vector<device::Instance>& present) {
+  if (what.find('@') != std::string::npos) {
+    const auto text = mig::parse_placement(what);
+    if (!text) return std::unexpected(text.error());
+    const auto profile = model.find_profile(text->profile);
+    if (!profile) return std::unexpected(profile.error());
+    return model.placement(*profile, text->start);
+  }
+  const auto profile = model.find_profile(what);
+  if (!profile) return std::unexpected(profile.error());
+  mig::Occupancy occupancy = mig::kEmpty;
+  for (const device::Instance& i : present) {
+    if (!i.placement || !model.fits(occupancy, *i.placement)) {
+      return failed(
+          cat("an instance of a profile that is not known stands on this GPU; name the "
+              "start, as in ",
+              what, "@0."));
+    }
+    occupancy = model.with(occupancy, *i.placement);
+  }
+  const auto start = model.best_start(occupancy, *profile);
+  if (!start) {
+    return std::unexpected(Error{ErrorCode::kUnavailable, cat("no room for ", what,
+                                                              " on this GPU; see what stands there "
+                                                              "with `tangram device instances`.")});
+  }
+  return model.placement(*profile, *start);
+}
+
+Result<void> create(const ChangeOptions& o, bool as_json, Output& out) {
+  const auto target = open_target(o.device);
+  if (!target) return std::unexpected(target.error());
+  const auto gpu = find_gpu(*target, o.device.gpu);
+  if (!gpu) return std::unexpected(gpu.error());
+  if (const auto ready = device::check_ready(**gpu); !ready) return error_of(ready);
+  const auto present = device::list_instances(*target->library, **gpu);
+  if (!present) return error_of(present);
+  const auto placement = wanted_placement(*(*gpu)->model, o.what, *present);
+  if (!placement) return std::unexpected(placement.error());
+  const auto record = open_record(o.device);
+  if (!record) return std::unexpected(record.error());
+  const auto owned = record->open();
+  if (!owned) return std::unexpected(owned.error());
+  const auto made = device::create(*target->library, **gpu, *placement, **owned, patience_of(o));
+  if (!made) return error_of(made);
+  if (as_json) {
+    out.add(files::json_text(instance_json(*made, true)));
+  } else {
+    out.line(cat("created ", made->profile, "@", made->start, " on GPU ", (*gpu)->index, ": ",
+                 made->mig_uuid));
+  }
+  return {};
+}
+
+// By MIG UUID on whatever GPU, or by place on one.
+struct Found {
+  const device::Gpu* gpu = nullptr;
+  device::Instance instance;
+};
+
+Result<Found> find_instance(const DeviceTarget& target, const ChangeOptions& o) {
+  const bool by_uuid = o.what.starts_with("MIG-");
+  const auto gpus = chosen_gpus(target, o.device.gpu);
+  if (!gpus) return std::unexpected(gpus.error());
+  if (!by_uuid) {
+    const auto text = mig::parse_placement(o.what);
+    if (!text) return std::unexpected(text.error());
+    if (const auto one = find_gpu(target, o.device.gpu); !one) {
+      return std::unexpected(one.error());
+    }
+  }
+  for (const device::Gpu* gpu : *gpus) {
+    const auto present = device::list_instances(*target.library, *gpu);
+    if (!present) return error_of(present);
+    const auto at = std::ranges::find_if(*present, [&](const device::Instance& i) {
+      return o.what == (by_uuid ? i.mig_uuid : cat(i.profile, "@", i.start));
+    });
+    if (at != present->end()) return Found{gpu, *at};
+  }
+  return not_found(
+      cat("there is no instance ", tangram::quoted(o.what), " (see `tangram device instances`)."));
+}
+
+Result<void> destroy(const ChangeOptions& o, bool as_json, Output& out) {
+  const auto target = open_target(o.device);
+  if (!target) return std::unexpected(target.error());
+  const auto found = find_instance(*target, o);
+  if (!found) return std::unexpected(found.error());
+  const auto record = open_record(o.device);
+  if (!record) return std::unexpected(record.error());
+  const auto owned = record->open();
+  if (!owned) return std::unexpected(owned.error());
+  if (o.adopt) {
+    if (const auto adopted = (*owned)->adopt(found->instance); !adopted) return adopted;
+  }
+  const auto gone =
+      device::destroy(*target->library, *found->gpu, found->instance, **owned, patience_of(o));
+  if (!gone && gone.error().kind == device::Failure::Kind::kNotOurs) {
+    return invalid(cat(gone.error().error.message, " (--adopt does both at once.)"));
+  }
+  if (!gone) return error_of(gone);
+  if (as_json) {
+    out.add(files::json_text(instance_json(found->instance, true)));
+  } else {
+    out.line(cat("destroyed ", found->instance.profile, "@", found->instance.start, " on GPU ",
+                 found->gpu->index));
+  }
+  return {};
+}
+
+void add_change_options(CLI::App& verb, Command& command, ChangeOptions& o) {
+  add_gpu_option(verb, o.device, "On this GPU: an index, a UUID or its beginning");
+  verb.add_option("--wait", o.wait_s, "Seconds to try again while it is in use (10)")
+      ->option_text("S")
+      ->check(CLI::Range(0, 3600));
+  add_owned_option(verb, o.device);
+  add_device_options(verb, o.device);
+  add_output_options(verb, command);
+}
+
+}  // namespace
+
+void add_device_create(CLI::App& device, Command& command) {
+  const auto options = std::make_shared<ChangeOptions>();
+  CLI::App* verb = device.add_subcommand("create", "Create a MIG instance");
+  verb->add_option("PROFILE[@START]", options->what,
+                   "What, and where: without a start the one that leaves the lowest FragCost")
+      ->required();
+  add_change_options(*verb, command, *options);
+  verb->footer("Example:\n  tangram device create 2g.10gb@4 --gpu 0");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return create(*options, command.json, out); };
+  });
+}
+
+void add_device_destroy(CLI::App& device, Command& command) {
+  const auto options = std::make_shared<ChangeOptions>();
+  CLI::App* verb = device.add_subcommand("destroy", "Destroy a MIG instance");
+  verb->add_option("INSTANCE", options->what, "Its UUID (MIG-…), or PROFILE@START with --gpu")
+      ->required();
+  verb->add_flag("--adopt", options->adopt, "Also if Tangram did not create it");
+  add_change_options(*verb, command, *options);
+  verb->footer("Example:\n  tangram device destroy 2g.10gb@4 --gpu 0");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return destroy(*options, command.json, out); };
+  });
+}
+
+}  // namespace tangram::cli

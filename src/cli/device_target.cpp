@@ -1,0 +1,143 @@
+// See device_target.hpp.
+#include "cli/device_target.hpp"
+
+#include <cstdlib>
+#include <unistd.h>
+
+#include "base/text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread so far
+  return value == nullptr ? "" : value;
+}
+
+// By option or by environment; --nvml and TANGRAM_NVML come first, because they name a library.
+bool is_emulated(const DeviceOptions& options) {
+  if (!options.emulated.node.empty() || !options.emulated.state.empty()) return true;
+  return options.library.empty() && environment("TANGRAM_NVML").empty() &&
+         (!environment("TANGRAM_EMULATE").empty() ||
+          !environment("TANGRAM_EMULATOR_STATE").empty());
+}
+
+}  // namespace
+
+void add_device_options(CLI::App& verb, DeviceOptions& options) {
+  const char* group = "Library";
+  verb.add_option("--nvml", options.library,
+                  "The management library (TANGRAM_NVML, else libnvidia-ml.so.1)")
+      ->option_text("FILE")
+      ->group(group);
+  verb.add_option("--emulate", options.emulated.node,
+                  "Use the emulated library with this node, as in 4xA100-40GB")
+      ->option_text("NODE")
+      ->group(group)
+      ->excludes("--nvml");
+  verb.add_option("--state", options.emulated.state, "State file of the emulated node")
+      ->option_text("FILE")
+      ->group(group)
+      ->excludes("--nvml");
+}
+
+void add_gpu_option(CLI::App& verb, DeviceOptions& options, const char* help) {
+  verb.add_option("--gpu", options.gpu, help)->option_text("GPU");
+}
+
+void add_owned_option(CLI::App& verb, DeviceOptions& options) {
+  verb.add_option("--owned", options.owned,
+                  "Record of Tangram's own instances (in /var/lib/tangram, or the user's state "
+                  "folder; beside the state file if emulated)")
+      ->option_text("FILE");
+}
+
+Result<std::string> library_of(const DeviceOptions& options) {
+  if (!options.library.empty()) return options.library;
+  if (is_emulated(options)) return emulated_library();
+  return device::library_path();
+}
+
+Result<DeviceTarget> open_target(const DeviceOptions& options) {
+  apply(options.emulated);
+  const auto path = library_of(options);
+  if (!path) return std::unexpected(path.error());
+  const auto library = device::Library::open(*path);
+  if (!library) return std::unexpected(library.error());
+  auto gpus = device::list_gpus(**library);
+  if (!gpus) return error_of(gpus);
+  return DeviceTarget{*library, std::move(*gpus)};
+}
+
+std::string owned_path(const DeviceOptions& options) {
+  if (!options.owned.empty()) return options.owned;
+  const std::string state = !options.emulated.state.empty() ? options.emulated.state
+                                                            : environment("TANGRAM_EMULATOR_STATE");
+  if (is_emulated(options)) {
+    return state.empty() ? cat("/tmp/tangram-emulator-", geteuid(), ".state.owned")
+                         : state + ".owned";
+  }
+  if (geteuid() == 0) return "/var/lib/tangram/owned";
+  const std::string folder = environment("XDG_STATE_HOME");
+  return (folder.empty() ? environment("HOME") + "/.local/state" : folder) + "/tangram/owned";
+}
+
+Result<const device::Gpu*> find_gpu(const DeviceTarget& target, const std::string& name) {
+  if (name.empty()) {
+    if (target.gpus.size() == 1) return &target.gpus.front();
+    return invalid(cat("there are ", target.gpus.size(),
+                       " GPUs; say which with --gpu (an index, a UUID or the beginning of one)."));
+  }
+  const device::Gpu* found = nullptr;
+  for (const device::Gpu& gpu : target.gpus) {
+    if (name == std::to_string(gpu.index) || name == gpu.uuid) return &gpu;
+    const bool begins =
+        name.size() >= 4 && (gpu.uuid.starts_with(name) || gpu.uuid.starts_with("GPU-" + name));
+    if (!begins) continue;
+    if (found != nullptr) return invalid(cat(tangram::quoted(name), " fits more than one GPU."));
+    found = &gpu;
+  }
+  if (found != nullptr) return found;
+  return invalid(cat("there is no GPU ", tangram::quoted(name), "; there are 0 to ",
+                     target.gpus.size() - 1, " (see `tangram device list`)."));
+}
+
+Result<std::vector<const device::Gpu*>> chosen_gpus(const DeviceTarget& target,
+                                                    const std::string& name) {
+  std::vector<const device::Gpu*> all;
+  if (name.empty()) {
+    for (const device::Gpu& gpu : target.gpus) all.push_back(&gpu);
+    return all;
+  }
+  const auto one = find_gpu(target, name);
+  if (!one) return std::unexpected(one.error());
+  all.push_back(*one);
+  return all;
+}
+
+std::string_view mode_text(device::MigMode mode) {
+  switch (mode) {
+    case device::MigMode::kUnsupported:
+      return "unsupported";
+    case device::MigMode::kOff:
+      return "off";
+    case device::MigMode::kOn:
+      return "on";
+    case device::MigMode::kPendingOn:
+      return "pending-on";
+    case device::MigMode::kPendingOff:
+      return "pending-off";
+  }
+  return "";
+}
+
+boost::json::object instance_json(const device::Instance& instance, bool ours) {
+  boost::json::object o{
+      {"gpu", instance.gpu_uuid}, {"gi", instance.gi},     {"profile", instance.profile},
+      {"start", instance.start},  {"size", instance.size}, {"whole", instance.whole},
+      {"uuid", nullptr},          {"ours", ours}};
+  if (!instance.mig_uuid.empty()) o["uuid"] = instance.mig_uuid;
+  return o;
+}
+
+}  // namespace tangram::cli

@@ -1,0 +1,203 @@
+// `tangram emulate`: the emulated node, seen and changed from outside: where its library is, what
+// state it is in, and back to the beginning. What can go wrong with it is in emulate_fault.cpp.
+#include "cli/emulate.hpp"
+
+#include <memory>
+#include <vector>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "base/text.hpp"
+#include "cli/emulated_library.hpp"
+#include "cli/verbs.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+namespace json = boost::json;
+
+Result<std::string> read_status() {
+  unsigned length = 0;
+  const auto sized =
+      call_door(TANGRAM_DOOR(tangramEmulatorStatus), static_cast<char*>(nullptr), &length);
+  if (!sized) return std::unexpected(sized.error());
+  std::string text(length + std::size_t{4096}, '\0');  // it may have grown since
+  length = static_cast<unsigned>(text.size());
+  const auto read = call_door(TANGRAM_DOOR(tangramEmulatorStatus), text.data(), &length);
+  if (!read) return std::unexpected(read.error());
+  text.resize(length - 1);
+  return text;
+}
+
+std::string text_of(const json::value& value) {
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+std::string instances_text(const json::object& gpu) {
+  std::string text;
+  for (const json::value& instance : gpu.at("instances").get_array()) {
+    const json::object& o = instance.get_object();
+    text += cat(text.empty() ? "" : " ", text_of(o.at("profile")), "@", text_of(o.at("start")));
+    if (o.at("mig_devices").get_array().empty()) text += "(half made)";
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string mig_text(const json::object& gpu) {
+  if (gpu.at("lost").get_bool()) return "lost";
+  const bool on = gpu.at("mig").get_bool();
+  if (on == gpu.at("mig_pending").get_bool()) return on ? "on" : "off";
+  return on ? "on, off after a reset" : "off, on after a reset";
+}
+
+void print_status(const json::object& status, Output& out) {
+  out.line(cat(out.paint(text_of(status.at("state")), Style::kBold), "  driver ",
+               text_of(status.at("driver")), ", emulated"));
+  out.line();
+  Table table({{"GPU", Align::kRight}, {"MODEL"}, {"MIG"}, {"PROC", Align::kRight}, {"INSTANCES"}});
+  for (const json::value& value : status.at("gpus").get_array()) {
+    const json::object& gpu = value.get_object();
+    table.row({text_of(gpu.at("index")), Cell(text_of(gpu.at("model")), Style::kBold),
+               mig_text(gpu), std::to_string(gpu.at("processes").get_array().size()),
+               instances_text(gpu)});
+  }
+  table.print(out);
+  const json::array& faults = status.at("faults").get_array();
+  if (faults.empty()) return;
+  out.line();
+  out.line(out.paint("Faults:", Style::kYellow));
+  for (const json::value& value : faults) {
+    const json::object& f = value.get_object();
+    std::string line = cat("  ", text_of(f.at("fault")));
+    if (f.contains("gpu")) line += cat(" on GPU ", text_of(f.at("gpu")));
+    if (f.contains("times_left")) line += cat(", ", text_of(f.at("times_left")), " times");
+    if (text_of(f.at("percent")) != "100") line += cat(", ", text_of(f.at("percent")), " %");
+    out.line(line);
+  }
+}
+
+Result<void> status(bool as_json, Output& out) {
+  const auto text = read_status();
+  if (!text) return std::unexpected(text.error());
+  if (as_json) {
+    out.add(*text);
+    return {};
+  }
+  print_status(json::parse(*text).get_object(), out);
+  return {};
+}
+
+void add_path(CLI::App& app, Command& command) {
+  CLI::App* verb = app.add_subcommand("path", "Print the folder of the emulated libnvidia-ml.so.1");
+  add_output_options(*verb, command);
+  verb->footer(
+      "Any NVML program runs on the emulated node:\n"
+      "  LD_LIBRARY_PATH=$(tangram emulate path) TANGRAM_EMULATE=4xA100-40GB "
+      "TANGRAM_EMULATOR_STATE=/tmp/node nvtop");
+  verb->callback([&command] {
+    command.run = [&command](Output& out) -> Result<void> {
+      const auto folder = emulated_library_folder();
+      if (!folder) return std::unexpected(folder.error());
+      out.line(command.json ? json::serialize(json::value(*folder)) : *folder);
+      return {};
+    };
+  });
+}
+
+void add_status(CLI::App& app, Command& command) {
+  const auto node = std::make_shared<EmulatedNode>();
+  CLI::App* verb = app.add_subcommand("status", "Show the GPUs, instances and faults of the node");
+  add_emulated_node(*verb, *node);
+  add_output_options(*verb, command);
+  verb->callback([&command, node] {
+    command.run = [&command, node](Output& out) {
+      apply(*node);
+      return status(command.json, out);
+    };
+  });
+}
+
+void add_reset(CLI::App& app, Command& command) {
+  const auto node = std::make_shared<EmulatedNode>();
+  const auto description = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand(
+      "reset", "Begin anew: no instances, no processes, no faults; or another node");
+  verb->add_option("NODE", *description,
+                   "What to emulate from now on: 4xA100-40GB, 2xH100-80GB,2xA30 or a node file");
+  verb->add_option("--state", node->state, "State file, instead of TANGRAM_EMULATOR_STATE")
+      ->option_text("FILE");
+  add_output_options(*verb, command);
+  verb->callback([&command, node, description] {
+    command.run = [&command, node, description](Output& out) -> Result<void> {
+      apply(*node);
+      if (!description->empty()) apply({.node = *description, .state = {}});
+      const auto done = call_door(TANGRAM_DOOR(tangramEmulatorReset),
+                                  description->empty() ? nullptr : description->c_str());
+      return done ? status(command.json, out) : done;
+    };
+  });
+}
+
+void add_reboot(CLI::App& app, Command& command) {
+  const auto node = std::make_shared<EmulatedNode>();
+  CLI::App* verb = app.add_subcommand(
+      "reboot", "What a reboot does: instances are gone, Hopper and later lose MIG mode");
+  add_emulated_node(*verb, *node);
+  add_output_options(*verb, command);
+  verb->callback([&command, node] {
+    command.run = [&command, node](Output& out) -> Result<void> {
+      apply(*node);
+      const auto done = call_door(TANGRAM_DOOR(tangramEmulatorReboot));
+      return done ? status(command.json, out) : done;
+    };
+  });
+}
+
+void add_reset_gpu(CLI::App& app, Command& command) {
+  const auto node = std::make_shared<EmulatedNode>();
+  const auto gpu = std::make_shared<unsigned>(0);
+  CLI::App* verb = app.add_subcommand(
+      "reset-gpu", "Reset one GPU: its instances are gone, a pending MIG mode takes effect");
+  verb->add_option("GPU", *gpu, "Its index")->required();
+  add_emulated_node(*verb, *node);
+  add_output_options(*verb, command);
+  verb->callback([&command, node, gpu] {
+    command.run = [&command, node, gpu](Output& out) -> Result<void> {
+      apply(*node);
+      const auto done = call_door(TANGRAM_DOOR(tangramEmulatorResetGpu), *gpu);
+      return done ? status(command.json, out) : done;
+    };
+  });
+}
+
+}  // namespace
+
+void add_emulated_node(CLI::App& verb, EmulatedNode& node) {
+  verb.add_option("--node", node.node, "What to emulate, instead of TANGRAM_EMULATE")
+      ->option_text("NODE");
+  verb.add_option("--state", node.state, "State file, instead of TANGRAM_EMULATOR_STATE")
+      ->option_text("FILE");
+}
+
+void add_emulate(CLI::App& app, Command& command) {
+  CLI::App* emulate =
+      app.add_subcommand("emulate", "The emulated node that stands in for NVIDIA's driver");
+  emulate->require_subcommand(0, 1);
+  emulate->footer(
+      "The node lies in a state file, which all programs that use it share. TANGRAM_EMULATE says\n"
+      "what to emulate, TANGRAM_EMULATOR_STATE where its state lies.\n"
+      "Examples:\n"
+      "  tangram emulate status --node 4xA100-40GB --state /tmp/node\n"
+      "  tangram device list --emulate 4xA100-40GB");
+  add_path(*emulate, command);
+  add_status(*emulate, command);
+  add_reset(*emulate, command);
+  add_reboot(*emulate, command);
+  add_reset_gpu(*emulate, command);
+  add_emulate_fault(*emulate, command);
+}
+
+}  // namespace tangram::cli

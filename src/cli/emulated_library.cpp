@@ -1,0 +1,59 @@
+// See emulated_library.hpp.
+#include "cli/emulated_library.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+
+#include "base/text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+constexpr std::string_view kName = "libnvidia-ml.so.1";
+
+}  // namespace
+
+Result<std::string> emulated_library_folder() {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const std::array<fs::path, 2> folders = {
+      program.parent_path() / "emulator",
+      program.parent_path().parent_path() / "lib" / "tangram" / "emulator"};
+  for (const fs::path& folder : folders) {
+    if (fs::exists(folder / kName, ignored)) return folder.string();
+  }
+  return not_found(cat("the emulated ", kName, " is neither in ",
+                       tangram::quoted(folders[0].string()), " nor in ",
+                       tangram::quoted(folders[1].string()), ". Build it: cmake --build <folder> ",
+                       "--target tangram_nvml."));
+}
+
+Result<std::string> emulated_library() {
+  const auto folder = emulated_library_folder();
+  if (!folder) return folder;
+  return cat(*folder, "/", kName);
+}
+
+// The library reads its environment when it is first used, and nobody else is running yet.
+void apply(const EmulatedNode& node) {
+  if (!node.node.empty()) setenv("TANGRAM_EMULATE", node.node.c_str(), 1);           // NOLINT
+  if (!node.state.empty()) setenv("TANGRAM_EMULATOR_STATE", node.state.c_str(), 1);  // NOLINT
+}
+
+Result<void*> find_door(const char* name) {
+  static void* library = nullptr;
+  if (library == nullptr) {
+    const auto path = emulated_library();
+    if (!path) return std::unexpected(path.error());
+    library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return failed(cat("cannot load the emulated library: ", dlerror()));
+  }
+  void* door = dlsym(library, name);
+  if (door == nullptr) return failed(cat("the emulated library has no ", name, "."));
+  return door;
+}
+
+}  // namespace tangram::cli
