@@ -132,15 +132,17 @@ Result<void> bench(const BenchOptions& o, bool as_json, Output& out) {
     const auto known = (*gpu)->model->find_profile(o.profile);
     if (!known) return std::unexpected(known.error());
   }
-  const auto present = device::list_instances(*target->library, **gpu);
-  if (!present) return error_of(present);
+  const auto record = open_owned(o.device);  // what an interrupted run leaves is known as ours
+  if (!record) return std::unexpected(record.error());
+  device::Owned& owned = *record->owned;
+  const auto present = look_at(*target, **gpu, owned);
+  if (!present) return std::unexpected(present.error());
   const auto places = places_to_try(**gpu, *present, o.profile);
   if (!places) return std::unexpected(places.error());
   if (places->empty()) {
     return std::unexpected(Error{ErrorCode::kUnavailable,
                                  cat("GPU ", (*gpu)->index, " has no room to try anything.")});
   }
-  device::Owned owned;
   std::vector<Timed> all;
   for (const mig::Placement place : *places) {
     Timed& timed = all.emplace_back();
@@ -170,6 +172,7 @@ void add_device_bench(CLI::App& device, Command& command) {
       ->option_text("N")
       ->check(CLI::Range(1, 1000));
   verb->add_option("--profile", options->profile, "Only this one")->option_text("PROFILE");
+  add_owned_option(*verb, options->device);
   add_device_options(*verb, options->device);
   add_output_options(*verb, command);
   verb->footer("It uses free slices only and removes what it made.");

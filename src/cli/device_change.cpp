@@ -1,6 +1,5 @@
 // `tangram device create` and `tangram device destroy`: one instance, made or removed by hand.
 #include <algorithm>
-#include <filesystem>
 
 #include "base/text.hpp"
 #include "cli/device_target.hpp"
@@ -19,19 +18,6 @@ struct ChangeOptions {
   int wait_s = 10;
 };
 using Options = std::shared_ptr<ChangeOptions>;
-
-// The record of what is ours, with its folder.
-Result<device::OwnedFile> open_record(const DeviceOptions& options) {
-  const std::string path = owned_path(options);
-  std::error_code error;
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) {
-    return failed(cat("cannot make the folder ", tangram::quoted(folder.string()), ": ",
-                      error.message(), ". Say where Tangram keeps its record with --owned."));
-  }
-  return device::OwnedFile(path, device::boot_id());
-}
 
 device::Patience patience_of(const ChangeOptions& o) {
   device::Patience patience;
@@ -76,15 +62,14 @@ Result<void> create(const ChangeOptions& o, bool as_json, Output& out) {
   const auto gpu = find_gpu(*target, o.device.gpu);
   if (!gpu) return std::unexpected(gpu.error());
   if (const auto ready = device::check_ready(**gpu); !ready) return error_of(ready);
-  const auto present = device::list_instances(*target->library, **gpu);
-  if (!present) return error_of(present);
+  const auto record = open_owned(o.device);
+  if (!record) return std::unexpected(record.error());
+  device::Owned& owned = *record->owned;
+  const auto present = look_at(*target, **gpu, owned);
+  if (!present) return std::unexpected(present.error());
   const auto placement = wanted_placement(*(*gpu)->model, o.what, *present);
   if (!placement) return std::unexpected(placement.error());
-  const auto record = open_record(o.device);
-  if (!record) return std::unexpected(record.error());
-  const auto owned = record->open();
-  if (!owned) return std::unexpected(owned.error());
-  const auto made = device::create(*target->library, **gpu, *placement, **owned, patience_of(o));
+  const auto made = device::create(*target->library, **gpu, *placement, owned, patience_of(o));
   if (!made) return error_of(made);
   if (as_json) {
     out.add(files::json_text(instance_json(*made, true)));
@@ -101,7 +86,8 @@ struct Found {
   device::Instance instance;
 };
 
-Result<Found> find_instance(const DeviceTarget& target, const ChangeOptions& o) {
+Result<Found> find_instance(const DeviceTarget& target, const ChangeOptions& o,
+                            device::Owned& owned) {
   const bool by_uuid = o.what.starts_with("MIG-");
   const auto gpus = chosen_gpus(target, o.device.gpu);
   if (!gpus) return std::unexpected(gpus.error());
@@ -113,8 +99,9 @@ Result<Found> find_instance(const DeviceTarget& target, const ChangeOptions& o) 
     }
   }
   for (const device::Gpu* gpu : *gpus) {
-    const auto present = device::list_instances(*target.library, *gpu);
-    if (!present) return error_of(present);
+    if (gpu->health != device::Health::kOk) continue;
+    const auto present = look_at(target, *gpu, owned);
+    if (!present) return std::unexpected(present.error());
     const auto at = std::ranges::find_if(*present, [&](const device::Instance& i) {
       return o.what == (by_uuid ? i.mig_uuid : cat(i.profile, "@", i.start));
     });
@@ -127,17 +114,21 @@ Result<Found> find_instance(const DeviceTarget& target, const ChangeOptions& o) 
 Result<void> destroy(const ChangeOptions& o, bool as_json, Output& out) {
   const auto target = open_target(o.device);
   if (!target) return std::unexpected(target.error());
-  const auto found = find_instance(*target, o);
-  if (!found) return std::unexpected(found.error());
-  const auto record = open_record(o.device);
+  const auto record = open_owned(o.device);
   if (!record) return std::unexpected(record.error());
-  const auto owned = record->open();
-  if (!owned) return std::unexpected(owned.error());
-  if (o.adopt) {
-    if (const auto adopted = (*owned)->adopt(found->instance); !adopted) return adopted;
+  device::Owned& owned = *record->owned;
+  const auto found = find_instance(*target, o, owned);
+  if (!found) return std::unexpected(found.error());
+  const device::Place place = place_of(found->instance);
+  const bool adopted = o.adopt && !owned.has(place);
+  if (adopted) {
+    if (const auto claimed = owned.claim(place); !claimed) return claimed;
   }
   const auto gone =
-      device::destroy(*target->library, *found->gpu, found->instance, **owned, patience_of(o));
+      device::destroy(*target->library, *found->gpu, found->instance, owned, patience_of(o));
+  if (!gone && adopted) {  // it is as it was
+    if (const auto released = owned.release(place); !released) return released;
+  }
   if (!gone && gone.error().kind == device::Failure::Kind::kNotOurs) {
     return invalid(cat(gone.error().error.message, " (--adopt does both at once.)"));
   }

@@ -17,7 +17,15 @@ namespace json = boost::json;
 using Options = std::shared_ptr<DeviceOptions>;
 
 std::string health_text(const device::Gpu& gpu) {
-  return gpu.health == device::Health::kLost ? "lost" : "ok";
+  switch (gpu.health) {
+    case device::Health::kOk:
+      return "ok";
+    case device::Health::kLost:
+      return "lost";
+    case device::Health::kUnreadable:
+      return "unreadable";
+  }
+  return "";
 }
 
 json::object gpu_json(const device::Gpu& gpu) {
@@ -43,7 +51,7 @@ void print_gpus(const DeviceTarget& target, Output& out) {
                {"PCI"},
                {"UUID"}});
   for (const device::Gpu& gpu : target.gpus) {
-    const bool lost = gpu.health == device::Health::kLost;
+    const bool lost = gpu.health != device::Health::kOk;
     table.row({static_cast<int>(gpu.index),
                Cell(gpu.model == nullptr ? gpu.device_name : gpu.model->name(), Style::kBold),
                static_cast<int>(gpu.memory_mib),
@@ -55,9 +63,10 @@ void print_gpus(const DeviceTarget& target, Output& out) {
   table.print(out);
   for (const device::Gpu& gpu : target.gpus) {
     const std::string instruction = device::mig_instruction(gpu);
-    if (gpu.health != device::Health::kLost && !instruction.empty()) {
+    const std::string& advice = gpu.trouble.empty() ? instruction : gpu.trouble;
+    if (!advice.empty()) {
       out.line();
-      out.paragraph(cat("GPU ", gpu.index, ": ", instruction));
+      out.paragraph(cat("GPU ", gpu.index, ": ", advice));
     }
     for (const std::string& difference : gpu.differences) {
       out.line();
@@ -123,20 +132,24 @@ Result<void> instances(const DeviceOptions& options, bool as_json, Output& out) 
   if (!target) return std::unexpected(target.error());
   const auto gpus = chosen_gpus(*target, options.gpu);
   if (!gpus) return std::unexpected(gpus.error());
-  const device::OwnedFile file(owned_path(options), device::boot_id());
-  const auto owned = file.open();
-  if (!owned) return std::unexpected(owned.error());
+  const auto record = open_owned(options);
+  if (!record) return std::unexpected(record.error());
+  device::Owned& owned = *record->owned;
   json::array all;
   for (const device::Gpu* gpu : *gpus) {
-    const auto found = device::list_instances(*target->library, *gpu);
-    if (!found) return error_of(found);
+    if (!as_json && gpu != gpus->front()) out.line();
+    if (gpu->health != device::Health::kOk) {
+      if (!as_json) out.line(cat("GPU ", gpu->index, "  ", gpu->trouble));
+      continue;
+    }
+    const auto found = look_at(*target, *gpu, owned);
+    if (!found) return std::unexpected(found.error());
     if (!as_json) {
-      if (gpu != gpus->front()) out.line();
-      print_instances(*target, *gpu, *found, **owned, out);
+      print_instances(*target, *gpu, *found, owned, out);
       continue;
     }
     for (const device::Instance& i : *found) {
-      all.push_back(instance_json(i, (*owned)->has(place_of(i))));
+      all.push_back(instance_json(i, owned.has(place_of(i))));
     }
   }
   if (as_json) out.add(files::json_text(all));

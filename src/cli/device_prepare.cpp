@@ -51,6 +51,10 @@ Result<void> prepare(const DeviceOptions& options, bool as_json, Output& out) {
   std::vector<Prepared> all;
   for (const device::Gpu* gpu : *gpus) {
     if (gpu->mig == device::MigMode::kUnsupported && options.gpu.empty()) continue;
+    if (gpu->health != device::Health::kOk) {
+      all.push_back({gpu, {.mode = gpu->mig, .holders = {}, .next = gpu->trouble}});
+      continue;
+    }
     const auto done = device::prepare(*target->library, *gpu);
     if (!done) return error_of(done);
     all.push_back({gpu, *done});
@@ -58,7 +62,7 @@ Result<void> prepare(const DeviceOptions& options, bool as_json, Output& out) {
   if (all.empty()) {
     return std::unexpected(Error{ErrorCode::kUnavailable, "no GPU of this machine has MIG."});
   }
-  if (const auto ready = all_ready(all); !ready) return ready;
+  if (const auto ready = all_ready(all); !ready && !as_json) return ready;
   json::array rows;
   for (const Prepared& p : all) {
     if (as_json) {
@@ -97,7 +101,9 @@ Result<void> doctor(const DeviceOptions& options, bool as_json, Output& out) {
   apply(options.emulated);
   const auto path = library_of(options);
   if (!path) return std::unexpected(path.error());
-  const device::OwnedFile file(owned_path(options), device::boot_id());
+  const auto record = owned_path(options);
+  if (!record) return std::unexpected(record.error());
+  const device::OwnedFile file(*record, device::boot_id());
   const auto owned = file.open();
   if (!owned) return std::unexpected(owned.error());
   const auto findings = device::diagnose(*path, **owned);

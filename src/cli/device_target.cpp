@@ -1,10 +1,16 @@
 // See device_target.hpp.
 #include "cli/device_target.hpp"
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "device/instances.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -60,6 +66,9 @@ Result<std::string> library_of(const DeviceOptions& options) {
 
 Result<DeviceTarget> open_target(const DeviceOptions& options) {
   apply(options.emulated);
+  if (is_emulated(options)) {  // its own words say better what is wrong with the node
+    if (const auto state = emulated_state_path(); !state) return std::unexpected(state.error());
+  }
   const auto path = library_of(options);
   if (!path) return std::unexpected(path.error());
   const auto library = device::Library::open(*path);
@@ -69,17 +78,52 @@ Result<DeviceTarget> open_target(const DeviceOptions& options) {
   return DeviceTarget{*library, std::move(*gpus)};
 }
 
-std::string owned_path(const DeviceOptions& options) {
+Result<std::string> owned_path(const DeviceOptions& options) {
   if (!options.owned.empty()) return options.owned;
-  const std::string state = !options.emulated.state.empty() ? options.emulated.state
-                                                            : environment("TANGRAM_EMULATOR_STATE");
   if (is_emulated(options)) {
-    return state.empty() ? cat("/tmp/tangram-emulator-", geteuid(), ".state.owned")
-                         : state + ".owned";
+    const auto state = emulated_state_path();
+    if (!state) return state;
+    return *state + ".owned";
   }
   if (geteuid() == 0) return "/var/lib/tangram/owned";
   const std::string folder = environment("XDG_STATE_HOME");
   return (folder.empty() ? environment("HOME") + "/.local/state" : folder) + "/tangram/owned";
+}
+
+Result<OwnedRecord> open_owned(const DeviceOptions& options) {
+  const auto path = owned_path(options);
+  if (!path) return std::unexpected(path.error());
+  std::error_code error;
+  const auto folder = std::filesystem::path(*path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  const int lock =
+      error ? -1 : open((*path + ".lock-change").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) {
+    return failed(cat("cannot write below ", tangram::quoted(folder.string()), ": ",
+                      error ? error.message() : std::strerror(errno),
+                      ". Say where Tangram keeps its record with --owned."));
+  }
+  OwnedRecord record;
+  record.lock.reset(new int(lock), [](const int* fd) {
+    close(*fd);
+    delete fd;
+  });
+  flock(lock, LOCK_EX);  // one command at a time: a claim must not be taken back by another
+  record.file = std::make_shared<device::OwnedFile>(*path, device::boot_id());
+  auto owned = record.file->open();
+  if (!owned) return std::unexpected(owned.error());
+  record.owned = std::move(*owned);
+  return record;
+}
+
+Result<std::vector<device::Instance>> look_at(const DeviceTarget& target, const device::Gpu& gpu,
+                                              device::Owned& owned) {
+  auto present = device::look(*target.library, gpu);
+  if (!present) return error_of(present);
+  if (const auto tidied = owned.forget_gone(gpu.uuid, *present); !tidied) {
+    return std::unexpected(tidied.error());
+  }
+  return *std::move(present);
 }
 
 Result<const device::Gpu*> find_gpu(const DeviceTarget& target, const std::string& name) {
@@ -117,6 +161,8 @@ Result<std::vector<const device::Gpu*>> chosen_gpus(const DeviceTarget& target,
 
 std::string_view mode_text(device::MigMode mode) {
   switch (mode) {
+    case device::MigMode::kUnknown:
+      return "unknown";
     case device::MigMode::kUnsupported:
       return "unsupported";
     case device::MigMode::kOff:

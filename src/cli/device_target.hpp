@@ -38,7 +38,19 @@ struct DeviceTarget {
 // The path that open_target would use.
 [[nodiscard]] Result<std::string> library_of(const DeviceOptions& options);
 // The record of this machine's (or emulated node's) instances that are ours.
-[[nodiscard]] std::string owned_path(const DeviceOptions& options);
+[[nodiscard]] Result<std::string> owned_path(const DeviceOptions& options);
+
+// That record, opened; no other command changes instances as long as it is.
+struct OwnedRecord {
+  std::shared_ptr<int> lock;
+  std::shared_ptr<device::OwnedFile> file;
+  std::unique_ptr<device::Owned> owned;  // ends before the file does
+};
+[[nodiscard]] Result<OwnedRecord> open_owned(const DeviceOptions& options);
+// What stands on a GPU; what is recorded and gone is ours no more.
+[[nodiscard]] Result<std::vector<device::Instance>> look_at(const DeviceTarget& target,
+                                                            const device::Gpu& gpu,
+                                                            device::Owned& owned);
 
 // A GPU by its index, its UUID or the beginning of one; with one GPU in the node it need not be
 // named.

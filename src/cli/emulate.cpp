@@ -2,6 +2,7 @@
 // state it is in, and back to the beginning. What can go wrong with it is in emulate_fault.cpp.
 #include "cli/emulate.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -18,19 +19,6 @@ namespace tangram::cli {
 namespace {
 
 namespace json = boost::json;
-
-Result<std::string> read_status() {
-  unsigned length = 0;
-  const auto sized =
-      call_door(TANGRAM_DOOR(tangramEmulatorStatus), static_cast<char*>(nullptr), &length);
-  if (!sized) return std::unexpected(sized.error());
-  std::string text(length + std::size_t{4096}, '\0');  // it may have grown since
-  length = static_cast<unsigned>(text.size());
-  const auto read = call_door(TANGRAM_DOOR(tangramEmulatorStatus), text.data(), &length);
-  if (!read) return std::unexpected(read.error());
-  text.resize(length - 1);
-  return text;
-}
 
 std::string text_of(const json::value& value) {
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
@@ -80,7 +68,7 @@ void print_status(const json::object& status, Output& out) {
 }
 
 Result<void> status(bool as_json, Output& out) {
-  const auto text = read_status();
+  const auto text = emulated_status();
   if (!text) return std::unexpected(text.error());
   if (as_json) {
     out.add(*text);
@@ -88,6 +76,15 @@ Result<void> status(bool as_json, Output& out) {
   }
   print_status(json::parse(*text).get_object(), out);
   return {};
+}
+
+// All instances are gone, so none is Tangram's any more.
+Result<void> status_without_instances(bool as_json, Output& out) {
+  const auto path = emulated_state_path();
+  if (!path) return std::unexpected(path.error());
+  std::error_code ignored;
+  std::filesystem::remove(*path + ".owned", ignored);
+  return status(as_json, out);
 }
 
 void add_path(CLI::App& app, Command& command) {
@@ -136,7 +133,7 @@ void add_reset(CLI::App& app, Command& command) {
       if (!description->empty()) apply({.node = *description, .state = {}});
       const auto done = call_door(TANGRAM_DOOR(tangramEmulatorReset),
                                   description->empty() ? nullptr : description->c_str());
-      return done ? status(command.json, out) : done;
+      return done ? status_without_instances(command.json, out) : done;
     };
   });
 }
@@ -151,7 +148,7 @@ void add_reboot(CLI::App& app, Command& command) {
     command.run = [&command, node](Output& out) -> Result<void> {
       apply(*node);
       const auto done = call_door(TANGRAM_DOOR(tangramEmulatorReboot));
-      return done ? status(command.json, out) : done;
+      return done ? status_without_instances(command.json, out) : done;
     };
   });
 }
@@ -176,7 +173,7 @@ void add_reset_gpu(CLI::App& app, Command& command) {
 }  // namespace
 
 void add_emulated_node(CLI::App& verb, EmulatedNode& node) {
-  verb.add_option("--node", node.node, "What to emulate, instead of TANGRAM_EMULATE")
+  verb.add_option("--node,--emulate", node.node, "What to emulate, instead of TANGRAM_EMULATE")
       ->option_text("NODE");
   verb.add_option("--state", node.state, "State file, instead of TANGRAM_EMULATOR_STATE")
       ->option_text("FILE");

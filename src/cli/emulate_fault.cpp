@@ -9,8 +9,6 @@
 #include "base/text.hpp"
 #include "cli/emulate.hpp"
 #include "cli/emulated_library.hpp"
-#include "device/change.hpp"
-#include "device/gpus.hpp"
 #include "mig/layout.hpp"
 
 namespace tangram::cli {
@@ -81,23 +79,10 @@ Result<std::string> fall_off(const FaultVerb& o) {
 Result<std::string> leave_foreign(const FaultVerb& o) {
   const auto text = mig::parse_placement(o.text);
   if (!text) return std::unexpected(text.error());
-  const auto path = emulated_library();
-  if (!path) return std::unexpected(path.error());
-  const auto library = device::Library::open(*path);
-  if (!library) return std::unexpected(library.error());
-  const auto gpus = device::list_gpus(**library);
-  if (!gpus) return std::unexpected(gpus.error().error);
-  if (o.index >= gpus->size()) return invalid(cat("there is no emulated GPU ", o.index, "."));
-  const device::Gpu& gpu = (*gpus)[o.index];
-  if (gpu.model == nullptr) return invalid(cat("GPU ", o.index, " has no MIG."));
-  const auto profile = gpu.model->find_profile(text->profile);
-  if (!profile) return std::unexpected(profile.error());
-  const auto placement = gpu.model->placement(*profile, text->start);
-  if (!placement) return std::unexpected(placement.error());
-  device::Owned nobodys;
-  const auto made = device::create(**library, gpu, *placement, nobodys, {});
-  if (!made) return std::unexpected(made.error().error);
-  return cat(o.text, " on GPU ", o.index, " is there now, and nobody's: ", made->mig_uuid);
+  const auto done = call_door(TANGRAM_DOOR(tangramEmulatorForeign), o.index, text->profile.c_str(),
+                              static_cast<unsigned>(text->start));
+  if (!done) return std::unexpected(done.error());
+  return cat(o.text, " on GPU ", o.index, " is there now, and nobody's");
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include <dlfcn.h>
 #include <filesystem>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
 #include "base/text.hpp"
 
 namespace tangram::cli {
@@ -54,6 +57,25 @@ Result<void*> find_door(const char* name) {
   void* door = dlsym(library, name);
   if (door == nullptr) return failed(cat("the emulated library has no ", name, "."));
   return door;
+}
+
+Result<std::string> emulated_status() {
+  unsigned length = 0;
+  const auto sized =
+      call_door(TANGRAM_DOOR(tangramEmulatorStatus), static_cast<char*>(nullptr), &length);
+  if (!sized) return std::unexpected(sized.error());
+  std::string text(length + std::size_t{4096}, '\0');  // it may have grown since
+  length = static_cast<unsigned>(text.size());
+  const auto read = call_door(TANGRAM_DOOR(tangramEmulatorStatus), text.data(), &length);
+  if (!read) return std::unexpected(read.error());
+  text.resize(length - 1);
+  return text;
+}
+
+Result<std::string> emulated_state_path() {
+  const auto status = emulated_status();
+  if (!status) return status;
+  return std::string(boost::json::parse(*status).at("state").as_string());
 }
 
 }  // namespace tangram::cli

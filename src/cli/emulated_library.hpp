@@ -22,6 +22,10 @@ struct EmulatedNode {
 };
 void apply(const EmulatedNode& node);
 
+// Where the state of that node lies; the error says why there is no such node.
+[[nodiscard]] Result<std::string> emulated_status();  // as JSON
+[[nodiscard]] Result<std::string> emulated_state_path();
+
 // A door of the library, loaded when first needed.
 [[nodiscard]] Result<void*> find_door(const char* name);
 // Calls a door; its own sentence is the error.

@@ -18,6 +18,7 @@
 namespace tangram::device {
 
 enum class MigMode : std::uint8_t {
+  kUnknown,  // could not be asked
   kUnsupported,
   kOff,
   kOn,
@@ -41,7 +42,7 @@ struct Gpu {
   unsigned architecture = 0;
   unsigned memory_mib = 0;
   bool resetless = false;  // MIG mode can be switched without a reset (Hopper and later)
-  MigMode mig = MigMode::kUnsupported;
+  MigMode mig = MigMode::kUnknown;
   Health health = Health::kOk;
   std::string trouble;  // why it is not healthy, or has no model; empty if nothing is wrong
   std::shared_ptr<const mig::Model> model;  // as the driver reports it; null: see `trouble`

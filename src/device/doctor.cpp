@@ -93,6 +93,7 @@ void Examination::look_at_mode(const Gpu& gpu) {
       add(Severity::kWarning, cat(name_of(gpu), " will have MIG off after its next reset."),
           mig_instruction(gpu));
       break;
+    case MigMode::kUnknown:
     case MigMode::kUnsupported:
       add(Severity::kNote, mig_instruction(gpu));
       break;

@@ -71,6 +71,8 @@ std::string mig_instruction(const Gpu& gpu) {
     case MigMode::kPendingOff:
       return cat("MIG is on, but will be off after the next reset of ", gpu.uuid, ". Run ",
                  smi(gpu, "-mig 1"), " as root to keep it on.");
+    case MigMode::kUnknown:
+      return gpu.trouble;
     case MigMode::kUnsupported:
       break;
   }

@@ -12,7 +12,7 @@ namespace {
 
 Patience patience_within(const Workers::Limits& limits, const std::stop_token& stop) {
   Patience patience = limits.patience;
-  patience.retry_for = std::min(patience.retry_for, limits.time / 3);
+  patience.retry_for = std::min(patience.retry_for, limits.time / 4);
   patience.stop = stop;
   return patience;
 }

@@ -24,7 +24,8 @@ class Workers {
   struct Limits {
     // For a whole change; a GPU that takes longer is called unresponsive.
     std::chrono::milliseconds time{60'000};
-    // For what is in use; a change may use it up twice, so no more than a third of `time` counts.
+    // For what is in use; a change may use it up three times (with its roll-back), so no more than
+    // a quarter of `time` counts.
     Patience patience;
   };
 

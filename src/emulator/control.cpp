@@ -103,25 +103,18 @@ Return tangramEmulatorStatus(char* buffer, unsigned* length) {
 }
 
 Return tangramEmulatorReset(const char* description) {
-  if (description != nullptr) {
-    const auto spec = emulator::read_node(description);
-    if (!spec) return fail(kInvalidArgument, spec.error().message);
-    const auto path = emulator::state_path();
-    auto state = StateFile::open(path, nullptr);  // whatever it was made for
-    if (!state && state.error().code == ErrorCode::kNotFound) state = StateFile::open(path, &*spec);
-    if (!state) return fail(kDriverNotLoaded, state.error().message);
-    if (!(*state)->writable()) return fail(kNoPermission, "the state file is not yours to write.");
-    (*state)->reset(*spec);
-    return kSuccess;
+  const auto asked = description != nullptr ? std::string(description) : emulator::wanted_node();
+  const auto path = emulator::state_path();
+  auto state = StateFile::open(path, nullptr);  // whatever it was made for
+  if (!state && (state.error().code != ErrorCode::kNotFound || asked.empty())) {
+    return fail(kDriverNotLoaded, state.error().message);
   }
-  auto state = StateFile::open(emulator::state_path(), nullptr);
+  const auto spec = asked.empty() ? emulator::parse_description((*state)->description())
+                                  : emulator::read_node(asked);
+  if (!spec) return fail(kInvalidArgument, spec.error().message);
+  if (!state) state = StateFile::open(path, &*spec);
   if (!state) return fail(kDriverNotLoaded, state.error().message);
   if (!(*state)->writable()) return fail(kNoPermission, "the state file is not yours to write.");
-  const std::string text = (*state)->description();
-  const bool is_file = text.find('\n') != std::string::npos || text.find('=') != std::string::npos;
-  const auto spec =
-      is_file ? emulator::parse_node_file(text, "the node file") : emulator::parse_short_form(text);
-  if (!spec) return fail(kUnknown, spec.error().message);
   (*state)->reset(*spec);
   return kSuccess;
 }
@@ -137,10 +130,15 @@ Return tangramEmulatorResetGpu(unsigned gpu) {
   return with_gpu(gpu, [&](StateFile& state) {
     Return result = kSuccess;
     state.change_gpu(gpu, [&](GpuState& g) {
+      if (g.lost != 0) return (result = kGpuIsLost) == kSuccess;
       if (emulator::has_live_process(g)) return (result = kInUse) == kSuccess;
       emulator::reset_gpu(g);
       return true;
     });
+    if (result == kGpuIsLost) {
+      return fail(result,
+                  "the GPU has fallen off the bus; `tangram emulate reboot` brings it back.");
+    }
     return result == kSuccess ? kSuccess : fail(result, "a process is on the GPU.");
   });
 }
@@ -152,8 +150,8 @@ Return tangramEmulatorFault(const char* text, int gpu, unsigned times, unsigned 
     return fail(kInvalidArgument, "the chance of a fault is 1 to 100 percent.");
   }
   return with_node([&](StateFile& state) {
-    if (gpu >= static_cast<int>(state.gpu_count())) {
-      return fail(kInvalidArgument, cat("there is no emulated GPU ", gpu, "."));
+    if (gpu < -1 || gpu >= static_cast<int>(state.gpu_count())) {
+      return fail(kInvalidArgument, cat("there is no emulated GPU ", gpu, "; -1 is all of them."));
     }
     const bool added = state.change_faults([&](emulator::FaultsState& all) {
       for (emulator::FaultState& fault : all.faults) {
@@ -201,6 +199,25 @@ Return tangramEmulatorFallOff(unsigned gpu) {
       return true;
     });
     return kSuccess;
+  });
+}
+
+Return tangramEmulatorForeign(unsigned gpu, const char* profile, unsigned start) {
+  return with_gpu(gpu, [&](StateFile& state) {
+    const emulator::Board& board = emulator::board_of(state.gpu(gpu));
+    const auto found = board.model->find_profile(profile == nullptr ? "" : profile);
+    if (!found) return fail(kInvalidArgument, found.error().message);
+    Return result = kSuccess;
+    state.change_gpu(gpu, [&](GpuState& g) {
+      unsigned gi = 0;
+      unsigned ci = 0;
+      result = emulator::create_gi(g, *found, start, gi);
+      if (result != kSuccess) return false;
+      result = emulator::create_ci(g, gi, board.ci_profiles_of(*found).back(), {}, ci);
+      return result == kSuccess;
+    });
+    if (result == kSuccess) return kSuccess;
+    return fail(result, cat("the emulated driver said ", emulator::error_name(result), "."));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <dlfcn.h>
 #include <thread>
 
 #include "base/text.hpp"
@@ -87,6 +88,22 @@ bool can_lie(std::string_view call) {
   return std::ranges::find(kChanging, call) != kChanging.end();
 }
 
+// Whether this library has such a function, in whatever version, and asks suffer() in it.
+bool can_fail(const std::string& call) {
+  if (call.starts_with("nvmlInit") || call == "nvmlShutdown" || call == "nvmlErrorString") {
+    return false;
+  }
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void*>(&error_sentence), &here) == 0) return true;
+  void* self = dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (self == nullptr) return true;
+  const bool found = dlsym(self, call.c_str()) != nullptr ||
+                     dlsym(self, (call + "_v2").c_str()) != nullptr ||
+                     dlsym(self, (call + "_v3").c_str()) != nullptr;
+  dlclose(self);
+  return found && call.starts_with("nvml");
+}
+
 Error bad_fault(std::string_view text, const std::string& why) {
   return {
       ErrorCode::kInvalid,
@@ -145,8 +162,8 @@ Result<FaultState> parse_fault(std::string_view text) {
   const std::string_view call = without_version(text.substr(0, equals));
   const std::string_view what = text.substr(equals + 1);
   FaultState fault;
-  if ((call != "*" && !call.starts_with("nvml")) || call.size() >= sizeof fault.call) {
-    return std::unexpected(bad_fault(text, "it names no NVML function."));
+  if (call.size() >= sizeof fault.call || (call != "*" && !can_fail(std::string(call)))) {
+    return std::unexpected(bad_fault(text, "it names no function of NVML's that can fail here."));
   }
   std::memcpy(fault.call, call.data(), call.size());
   if (what == "lie") {

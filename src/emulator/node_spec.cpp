@@ -222,6 +222,11 @@ Result<NodeSpec> parse_node_file(std::string_view text, std::string_view file) {
   return spec;
 }
 
+Result<NodeSpec> parse_description(const std::string& description) {
+  const bool is_file = description.find_first_of("\n=") != std::string::npos;
+  return is_file ? parse_node_file(description, "the node file") : parse_short_form(description);
+}
+
 Result<NodeSpec> read_node(const std::string& description) {
   const bool is_path = description.find('/') != std::string::npos || description.ends_with(".toml");
   if (!is_path) return parse_short_form(description);

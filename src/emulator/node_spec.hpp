@@ -39,6 +39,8 @@ struct NodeSpec {
 
 // A short form, or the path of a node file.
 [[nodiscard]] Result<NodeSpec> read_node(const std::string& description);
+// What is in a state file: a short form, or the text of a node file.
+[[nodiscard]] Result<NodeSpec> parse_description(const std::string& description);
 [[nodiscard]] Result<NodeSpec> parse_short_form(std::string_view text);
 [[nodiscard]] Result<NodeSpec> parse_node_file(std::string_view text, std::string_view file);
 

@@ -1,4 +1,5 @@
 // NVML: the library itself, the system, and how devices are found.
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
@@ -42,22 +43,51 @@ std::optional<unsigned> bus_of(std::string_view id) {
   return hex(front);
 }
 
+// Of NVML and CUDA: 13 from R580 on.
+int api_major(std::string_view driver) {
+  constexpr int kFirstOf13 = 580;
+  const auto branch = parse_int(driver.substr(0, driver.find('.')), 0, 100'000);
+  return branch && *branch >= kFirstOf13 ? 13 : 12;
+}
+
 Return give_gpu(StateFile& state, unsigned index, Device* device) {
   if (state.gpu(index).lost != 0) return kGpuIsLost;
   *device = to_opaque<Device>(emulator::gpu_handle(index));
   return kSuccess;
 }
 
-Return find_uuid(StateFile& state, std::string_view wanted, Device* device) {
+// The sixteen bytes of "GPU-8d3f…" behind its prefix.
+std::optional<emulator::UuidBytes> bytes_of(std::string_view text) {
+  emulator::UuidBytes bytes{};
+  std::size_t digits = 0;
+  for (const char c : text) {
+    if (c == '-') continue;
+    const std::size_t digit = std::string_view("0123456789abcdef").find(c);
+    if (digit == std::string_view::npos || digits >= 2 * bytes.size()) return std::nullopt;
+    std::uint8_t& byte = bytes[digits++ / 2];
+    byte = static_cast<std::uint8_t>(byte << 4U | digit);
+  }
+  return digits == 2 * bytes.size() ? std::optional(bytes) : std::nullopt;
+}
+
+Return find_gpu(StateFile& state, const emulator::UuidBytes& wanted, Device* device) {
+  const unsigned count = state.gpu_count();
+  for (unsigned i = 0; i < count; ++i) {
+    if (std::ranges::equal(state.gpu(i).uuid, wanted)) return give_gpu(state, i, device);
+  }
+  return kNotFound;
+}
+
+// "MIG-…", or as before R470 "MIG-GPU-…/gi/ci".
+Return find_mig(StateFile& state, std::string_view wanted, Device* device) {
+  const auto bytes = bytes_of(wanted.substr(4));
   const unsigned count = state.gpu_count();
   for (unsigned i = 0; i < count; ++i) {
     const emulator::GpuState gpu = state.gpu(i);
-    const std::string uuid = emulator::uuid_text("GPU-", gpu.uuid);
-    if (wanted == uuid) return give_gpu(state, i, device);
     for (const emulator::MigDevice mig : emulator::mig_devices(gpu)) {
       const bool same =
-          wanted == emulator::uuid_text("MIG-", emulator::mig_uuid(gpu.uuid, mig.gi, mig.ci)) ||
-          wanted == cat("MIG-", uuid, "/", mig.gi, "/", mig.ci);  // as before R470
+          bytes ? emulator::mig_uuid(gpu.uuid, mig.gi, mig.ci) == *bytes
+                : wanted == cat("MIG-", emulator::uuid_of(gpu), "/", mig.gi, "/", mig.ci);
       if (!same) continue;
       if (gpu.lost != 0) return kGpuIsLost;
       *device = to_opaque<Device>(emulator::mig_handle(gpu, i, mig));
@@ -65,6 +95,13 @@ Return find_uuid(StateFile& state, std::string_view wanted, Device* device) {
     }
   }
   return kNotFound;
+}
+
+Return find_uuid(StateFile& state, std::string_view wanted, Device* device) {
+  if (wanted.starts_with("MIG-")) return find_mig(state, wanted, device);
+  if (!wanted.starts_with("GPU-")) return kNotFound;
+  const auto bytes = bytes_of(wanted.substr(4));
+  return bytes ? find_gpu(state, *bytes, device) : kNotFound;
 }
 
 Return handle_by_index(std::string_view name, unsigned index, Device* device) {
@@ -104,13 +141,17 @@ Return nvmlSystemGetDriverVersion(char* version, unsigned length) {
 
 Return nvmlSystemGetNVMLVersion(char* version, unsigned length) {
   return emulator::on_node("nvmlSystemGetNVMLVersion", [&](StateFile& state) {
-    return emulator::give_text(cat("12.", std::string_view(state.node().driver)), version, length);
+    const emulator::NodeState node = state.node();
+    const std::string_view driver = node.driver;
+    return emulator::give_text(cat(api_major(driver), ".", driver), version, length);
   });
 }
 
 Return nvmlSystemGetCudaDriverVersion(int* version) {
-  return emulator::on_node("nvmlSystemGetCudaDriverVersion",
-                           [&](StateFile&) { return emulator::give(version, 12080); });
+  return emulator::on_node("nvmlSystemGetCudaDriverVersion", [&](StateFile& state) {
+    const bool old = api_major(state.node().driver) == 12;
+    return emulator::give(version, old ? 12080 : 13000);
+  });
 }
 
 Return nvmlSystemGetCudaDriverVersion_v2(int* version) {

@@ -2,6 +2,7 @@
 #include "emulator/processes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <dirent.h>
@@ -55,12 +56,20 @@ std::string_view variable(std::string_view environment, std::string_view name) {
 }  // namespace
 
 std::uint64_t start_time(std::uint32_t pid) {
-  const std::string stat = slurp(cat("/proc/", pid, "/stat"), 1024);
+  // Every list of processes asks this, so no memory is allocated.
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%u/stat", pid);
+  std::array<char, 512> buffer{};
+  const int fd = open(path.data(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t size = read(fd, buffer.data(), buffer.size());
+  close(fd);
+  const std::string_view stat(buffer.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
   // The name in brackets may contain anything, so count from the last bracket: state is field 3,
   // the start field 22.
   const std::size_t bracket = stat.rfind(')');
-  if (bracket == std::string::npos) return 0;
-  std::string_view rest = std::string_view(stat).substr(bracket + 1);
+  if (bracket == std::string_view::npos) return 0;
+  std::string_view rest = stat.substr(bracket + 1);
   if (rest.size() < 2 || rest[1] == 'Z' || rest[1] == 'X') return 0;
   for (int field = 3; field <= 22; ++field) {
     const std::size_t space = rest.find(' ');

@@ -1,7 +1,9 @@
 // See session.hpp.
 #include "emulator/session.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -81,12 +83,22 @@ Result<StateFile*> open_state(Session& s) {
 
 }  // namespace
 
+std::string wanted_node() { return environment("TANGRAM_EMULATE").value_or(""); }
+
+// Each node has a file of its own, so that one after the other can be tried.
 std::string state_path() {
   if (const auto path = environment("TANGRAM_EMULATOR_STATE")) return *path;
-  if (const auto folder = environment("XDG_RUNTIME_DIR")) {
-    if (access(folder->c_str(), W_OK) == 0) return *folder + "/tangram-emulator.state";
+  std::string name = "tangram-emulator";
+  for (const char c : wanted_node()) {
+    if (name.size() == std::string_view("tangram-emulator").size()) name += '-';
+    name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
   }
-  return cat("/tmp/tangram-emulator-", geteuid(), ".state");
+  constexpr std::size_t kLongest = 120;
+  name.resize(std::min(name.size(), kLongest));
+  if (const auto folder = environment("XDG_RUNTIME_DIR")) {
+    if (access(folder->c_str(), W_OK) == 0) return cat(*folder, "/", name, ".state");
+  }
+  return cat("/tmp/", name, ".", geteuid(), ".state");
 }
 
 nvml::Return session_init() {

@@ -21,7 +21,10 @@ namespace tangram::emulator {
 // The node for the control functions, which need no nvmlInit.
 [[nodiscard]] Result<StateFile*> control_state();
 
-// Where the state lies: TANGRAM_EMULATOR_STATE, or a file of this user's in the run-time folder.
+// TANGRAM_EMULATE; empty if it says nothing.
+[[nodiscard]] std::string wanted_node();
+// Where the state lies: TANGRAM_EMULATOR_STATE, or a file of this user's and this node's in the
+// run-time folder.
 [[nodiscard]] std::string state_path();
 
 // Waits as long as the node says such a call takes, scaled by TANGRAM_EMULATOR_LATENCY.

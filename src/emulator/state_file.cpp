@@ -62,9 +62,12 @@ class StateFile::Lock {
  public:
   explicit Lock(Map& map) : map_(map) {
     const int result = pthread_mutex_lock(&map_.lock);
-    // Its holder died. Nothing it had begun counts, because it was not committed.
-    if (result == EOWNERDEAD) pthread_mutex_consistent(&map_.lock);
     CHECK(result == 0 || result == EOWNERDEAD);
+    if (result == 0) return;
+    // Its holder died. Nothing it had begun counts, because it was not committed; but what it had
+    // committed it may not have announced.
+    pthread_mutex_consistent(&map_.lock);
+    wake(map_);
   }
   ~Lock() { pthread_mutex_unlock(&map_.lock); }
   Lock(const Lock&) = delete;
@@ -233,7 +236,7 @@ Result<void> StateFile::accept(const NodeSpec* spec) {
   return failed(cat("the state file ", tangram::quoted(path_), " is of another node (",
                     tangram::quoted(description()),
                     "). Use another file (TANGRAM_EMULATOR_STATE), or make this one anew with "
-                    "`tangram emulate reset`."));
+                    "`tangram emulate reset NODE`."));
 }
 
 // Instances do not survive a reboot of the machine, and a lock's holder is not known after it.
@@ -257,9 +260,12 @@ bool StateFile::is_at(const std::string& path) const {
 }
 
 void StateFile::announce(std::uint64_t before, const GpuState& after) {
-  if (after.events_written == before) return;
-  map_->event_count.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, &map_->event_count, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  if (after.events_written != before) wake(*map_);
+}
+
+void StateFile::wake(Map& map) {
+  map.event_count.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &map.event_count, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void StateFile::wait_for_event(std::uint32_t seen, std::int64_t nanoseconds) const {

@@ -86,6 +86,7 @@ class StateFile {
   Result<void> accept(const NodeSpec* spec);
   void reboot_if_needed();
   void announce(std::uint64_t before, const GpuState& after);
+  static void wake(Map& map);  // whoever waits for an event
 
   std::string path_;
   Map* map_;

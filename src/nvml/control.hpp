@@ -19,7 +19,8 @@ Return tangramEmulatorStatus(char* buffer, unsigned* length);
 
 // The node as it was when the state file was made: no instances but the node file's, no processes,
 // no faults. Handles that programs still have become stale. With a description (a short form or
-// the path of a node file) the node becomes that one; null keeps it.
+// the path of a node file) the node becomes that one; null is what TANGRAM_EMULATE says, else the
+// node stays as it was described.
 Return tangramEmulatorReset(const char* description);
 // What a reboot does: instances and processes are gone; a pending MIG mode takes effect on Ampere,
 // and is lost on Hopper and later; GPUs that fell off are back.
@@ -40,6 +41,9 @@ Return tangramEmulatorClearFaults(void);
 Return tangramEmulatorXid(unsigned gpu, unsigned long long xid, unsigned gi, unsigned ci);
 // The GPU falls off the bus: from now on every call on it says GPU_IS_LOST (until a reboot).
 Return tangramEmulatorFallOff(unsigned gpu);
+
+// An instance that is nobody's: as if somebody else had made it. No fault hits it.
+Return tangramEmulatorForeign(unsigned gpu, const char* profile, unsigned start);
 
 // A process on a GPU ("GPU-…": holds the whole GPU, as a monitoring daemon would) or on a MIG
 // device ("MIG-…"): listed, and in the way of destruction, until it ends or is taken back.

@@ -1,6 +1,6 @@
 // `tangram device …` and `tangram emulate …` as a user sees them, on emulated nodes. Every test has
 // a node of its own in a folder of its own.
-#include <unistd.h>
+#include <thread>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -19,6 +19,7 @@ namespace json = boost::json;
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class DeviceCli : public ::testing::Test {
@@ -124,7 +125,7 @@ TEST_F(DeviceCli, PreparesAmpereAndHopper) {
   write_node(
       "[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\n[[gpu]]\nmodel = \"H100-80GB\"\nmig = false\n");
   EXPECT_THAT(refused({"device", "create", "1g.5gb", "--gpu", "0"}, 1), HasSubstr("prepare"));
-  EXPECT_THAT(ok({"device", "list"}), HasSubstr("`tangram node"));
+  EXPECT_THAT(ok({"device", "list"}), HasSubstr("node prepare`"));
   EXPECT_EQ(ok({"node", "prepare"}),
             "GPU 0: MIG is on (and stays so over reboots)\n"
             "GPU 1: MIG is on (until the driver is unloaded or the machine reboots)\n");
@@ -139,6 +140,7 @@ TEST_F(DeviceCli, SaysSoWhenPreparingIsOnlyPending) {
   write_node("[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\nin_vm = true\n");
   EXPECT_THAT(refused({"device", "prepare"}, 1),
               AllOf(HasSubstr("not ready (MIG pending-on)"), HasSubstr("reset")));
+  EXPECT_EQ(parsed({"device", "prepare"}).as_array().at(0).at("ready"), false);
   ok({"emulate", "reset-gpu", "0"});
   EXPECT_EQ(parsed({"device", "list"}).as_array().at(0).at("mig"), "on");
 }
@@ -157,6 +159,45 @@ TEST_F(DeviceCli, ALostGpuDoesNotHideTheOthers) {
   EXPECT_EQ(gpus[0].at("health"), "lost");
   EXPECT_EQ(gpus[1].at("health"), "ok");
   EXPECT_THAT(ok({"device", "doctor"}), HasSubstr("PROBLEM"));
+  EXPECT_EQ(gpus[0].at("mig"), "unknown");
+  const json::value made = parsed({"device", "create", "1g.5gb", "--gpu", "1"});
+  EXPECT_EQ(parsed({"device", "instances"}).as_array().size(), 1U);
+  ok({"device", "destroy", std::string(made.at("uuid").as_string())});
+  EXPECT_THAT(refused({"device", "prepare", "--gpu", "0"}, 1), HasSubstr("GPU 0 is not ready"));
+  EXPECT_THAT(refused({"emulate", "reset-gpu", "0"}, 1), HasSubstr("fallen off"));
+}
+
+TEST_F(DeviceCli, WhatStandsWhereOursStoodBeforeARebootIsNotOurs) {
+  ok({"device", "create", "2g.10gb@4", "--gpu", "0"});
+  ok({"emulate", "reboot"});
+  ok({"emulate", "fault", "foreign", "0", "2g.10gb@4"});
+  EXPECT_THAT(refused({"device", "destroy", "2g.10gb@4", "--gpu", "0"}, 2), HasSubstr("--adopt"));
+}
+
+TEST_F(DeviceCli, WhatWasSeenGoneIsNotOursWhenItIsBack) {
+  ok({"device", "create", "2g.10gb@4", "--gpu", "0"});
+  ok({"emulate", "reset-gpu", "0"});
+  EXPECT_EQ(parsed({"device", "instances"}).as_array().size(), 0U);
+  ok({"emulate", "fault", "foreign", "0", "2g.10gb@4"});
+  EXPECT_EQ(parsed({"device", "instances"}).as_array().at(0).at("ours"), false);
+}
+
+TEST_F(DeviceCli, TwoCommandsAtOnceDoNotTakeEachOthersClaims) {
+  ok({"device", "list"});  // the node is there
+  ok({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=hang:300"});
+  Ended slow;
+  std::thread other([&] { slow = run({"device", "create", "3g.20gb@0", "--gpu", "0"}); });
+  const Ended quick = run({"device", "create", "3g.20gb@0", "--gpu", "0"});
+  other.join();
+  EXPECT_EQ(slow.code + quick.code, 1) << slow.err << quick.err;  // one of them was second
+  EXPECT_EQ(parsed({"device", "instances"}).as_array().at(0).at("ours"), true);
+}
+
+TEST_F(DeviceCli, AnAdoptionThatCameToNothingIsTakenBack) {
+  ok({"emulate", "fault", "foreign", "0", "1g.5gb@0"});
+  ok({"emulate", "fault", "call", "nvmlComputeInstanceDestroy=IN_USE", "--times", "0"});
+  refused({"device", "destroy", "1g.5gb@0", "--gpu", "0", "--adopt", "--wait", "0"}, 1);
+  EXPECT_EQ(parsed({"device", "instances"}).as_array().at(0).at("ours"), false);
 }
 
 TEST_F(DeviceCli, WithoutALibrarySaysWhatToDo) {
@@ -169,7 +210,7 @@ TEST_F(DeviceCli, EmulateExplainsItself) {
   EXPECT_THAT(ok({"emulate", "path"}), EndsWith("/emulator\n"));
   EXPECT_THAT(ok({"emulate", "status"}), HasSubstr("A100-40GB"));
   EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlDeviceGetName=lie"}, 2), HasSubstr("lie"));
-  EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlInit=NO_SUCH"}, 2),
+  EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlDeviceGetName=NO_SUCH"}, 2),
               HasSubstr("there is no such error"));
   EXPECT_THAT(refused({"emulate", "fault", "xid", "7", "94"}, 2), HasSubstr("no emulated GPU 7"));
   ok({"emulate", "fault", "call", "*=GPU_IS_LOST", "--gpu", "1", "--percent", "50"});
@@ -177,6 +218,12 @@ TEST_F(DeviceCli, EmulateExplainsItself) {
   EXPECT_THAT(ok({"emulate", "reset", "3xA30"}), HasSubstr("A30-24GB"));
   EXPECT_THAT(refused({"emulate", "status"}, 1),  // the environment says 2xA100-40GB
               HasSubstr("is of another node ('3xA30')"));
+  EXPECT_THAT(refused({"device", "list"}, 1), Not(HasSubstr("modprobe")));
+  EXPECT_THAT(ok({"emulate", "reset"}), HasSubstr("A100-40GB"));  // as the environment says
+  EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlGpuInstanceDestroi=IN_USE"}, 2),
+              HasSubstr("names no function"));
+  EXPECT_THAT(refused({"emulate", "fault", "call", "*=IN_USE", "--gpu", "-5"}, 2),
+              HasSubstr("no emulated GPU -5"));
 }
 
 TEST_F(DeviceCli, RefusesNodesThatCannotBe) {

@@ -167,8 +167,8 @@ TEST(Faults, ThatMakeNoSenseAreRefused) {
   const std::vector<std::pair<const char*, const char*>> bad = {
       {"", "there is no '=' in it"},
       {"nvmlDeviceGetMigMode", "there is no '=' in it"},
-      {"=IN_USE", "names no NVML function"},
-      {"cudaMalloc=IN_USE", "names no NVML function"},
+      {"=IN_USE", "names no function"},
+      {"cudaMalloc=IN_USE", "names no function"},
       {"nvmlDeviceGetMigMode=", "no such error"},
       {"nvmlDeviceGetMigMode=SUCCESS", "no such error"},
       {"nvmlDeviceGetMigMode=in_use", "no such error"},
@@ -185,7 +185,7 @@ TEST(Faults, ThatMakeNoSenseAreRefused) {
   EXPECT_EQ(inject(endless.c_str()), nvml::kInvalidArgument);
   EXPECT_EQ(inject(nullptr), nvml::kInvalidArgument);
   EXPECT_EQ(inject("*=IN_USE", 1), nvml::kInvalidArgument);
-  EXPECT_EQ(door_error(), "there is no emulated GPU 1.");
+  EXPECT_EQ(door_error(), "there is no emulated GPU 1; -1 is all of them.");
   EXPECT_EQ(inject("*=IN_USE", 0, 0, 0), nvml::kInvalidArgument);
   EXPECT_EQ(inject("*=IN_USE", 0, 0, 101), nvml::kInvalidArgument);
   EXPECT_EQ(ask_mode(gpu(0)), kSuccess);

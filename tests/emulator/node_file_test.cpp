@@ -96,7 +96,7 @@ TEST(NodeFile, EveryKeyHasItsEffect) {
   ASSERT_EQ(NVML(nvmlSystemGetDriverVersion)(text, sizeof text), kSuccess);
   EXPECT_STREQ(text, "580.65.06");
   ASSERT_EQ(NVML(nvmlSystemGetNVMLVersion)(text, sizeof text), kSuccess);
-  EXPECT_STREQ(text, "12.580.65.06");
+  EXPECT_STREQ(text, "13.580.65.06");
   ASSERT_EQ(gpu_count(), 3U);
   for (const unsigned i : {0U, 1U}) {  // the halves are numbered the other way round
     EXPECT_EQ(to_text(list(gpu(i))), "9@4+4 gi1 [0:0+3] 19@0+1 gi11 [0:0+1]");
