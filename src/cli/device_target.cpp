@@ -85,6 +85,9 @@ Result<std::string> owned_path(const DeviceOptions& options) {
     if (!state) return state;
     return *state + ".owned";
   }
+  // A library that --nvml names may be an emulated one too: keep its record from the machine's.
+  const std::string state = environment("TANGRAM_EMULATOR_STATE");
+  if (!state.empty()) return state + ".owned";
   if (geteuid() == 0) return "/var/lib/tangram/owned";
   const std::string folder = environment("XDG_STATE_HOME");
   return (folder.empty() ? environment("HOME") + "/.local/state" : folder) + "/tangram/owned";
