@@ -24,6 +24,8 @@ class Privileges : public testing::Test {
  protected:
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+    // Loaded now, because others may have no way to where the library lies.
+    ASSERT_NE(find_symbol("nvmlInit_v2"), nullptr);
   }
 
   static void open_to_all(const Setting& setting) {
