@@ -9,6 +9,7 @@
 #include "cli/device_target.hpp"
 #include "device/doctor.hpp"
 #include "device/prepare.hpp"
+#include "files/boot_id.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -103,7 +104,7 @@ Result<void> doctor(const DeviceOptions& options, bool as_json, Output& out) {
   if (!path) return std::unexpected(path.error());
   const auto record = owned_path(options);
   if (!record) return std::unexpected(record.error());
-  const device::OwnedFile file(*record, device::boot_id());
+  const device::OwnedFile file(*record, files::boot_id());
   const auto owned = file.open();
   if (!owned) return std::unexpected(owned.error());
   const auto findings = device::diagnose(*path, **owned);

@@ -1,24 +1,15 @@
 // See device_target.hpp.
 #include "cli/device_target.hpp"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
-#include <filesystem>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "cli/environment.hpp"
 #include "device/instances.hpp"
+#include "files/boot_id.hpp"
 
 namespace tangram::cli {
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread so far
-  return value == nullptr ? "" : value;
-}
 
 // By option or by environment; --nvml and TANGRAM_NVML come first, because they name a library.
 bool is_emulated(const DeviceOptions& options) {
@@ -96,27 +87,14 @@ Result<std::string> owned_path(const DeviceOptions& options) {
 Result<OwnedRecord> open_owned(const DeviceOptions& options) {
   const auto path = owned_path(options);
   if (!path) return std::unexpected(path.error());
-  std::error_code error;
-  const auto folder = std::filesystem::path(*path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  const int lock =
-      error ? -1 : open((*path + ".lock-change").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0) {
-    return failed(cat("cannot write below ", tangram::quoted(folder.string()), ": ",
-                      error ? error.message() : std::strerror(errno),
-                      ". Say where Tangram keeps its record with --owned."));
+  const device::OwnedFile file(*path, files::boot_id());
+  auto lock = file.lock_changes();
+  if (!lock) {
+    return failed(cat(lock.error().message, " Say where Tangram keeps its record with --owned."));
   }
-  OwnedRecord record;
-  record.lock.reset(new int(lock), [](const int* fd) {
-    close(*fd);
-    delete fd;
-  });
-  flock(lock, LOCK_EX);  // one command at a time: a claim must not be taken back by another
-  record.file = std::make_shared<device::OwnedFile>(*path, device::boot_id());
-  auto owned = record.file->open();
+  auto owned = file.open();
   if (!owned) return std::unexpected(owned.error());
-  record.owned = std::move(*owned);
-  return record;
+  return OwnedRecord{std::move(*lock), std::move(*owned)};
 }
 
 Result<std::vector<device::Instance>> look_at(const DeviceTarget& target, const device::Gpu& gpu,

@@ -42,9 +42,8 @@ struct DeviceTarget {
 
 // That record, opened; no other command changes instances as long as it is.
 struct OwnedRecord {
-  std::shared_ptr<int> lock;
-  std::shared_ptr<device::OwnedFile> file;
-  std::unique_ptr<device::Owned> owned;  // ends before the file does
+  files::Descriptor lock;
+  std::unique_ptr<device::Owned> owned;
 };
 [[nodiscard]] Result<OwnedRecord> open_owned(const DeviceOptions& options);
 // What stands on a GPU; what is recorded and gone is ours no more.

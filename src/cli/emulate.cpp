@@ -82,8 +82,14 @@ Result<void> status(bool as_json, Output& out) {
 Result<void> status_without_instances(bool as_json, Output& out) {
   const auto path = emulated_state_path();
   if (!path) return std::unexpected(path.error());
-  std::error_code ignored;
-  std::filesystem::remove(*path + ".owned", ignored);
+  const std::string record = *path + ".owned";
+  std::error_code error;
+  std::filesystem::remove(record, error);
+  if (error) {
+    return failed(cat("the instances are gone, but the record of Tangram's own, ",
+                      tangram::quoted(record), ", could not be removed: ", error.message(),
+                      ". Remove it, or what stands there later counts as Tangram's."));
+  }
   return status(as_json, out);
 }
 
@@ -131,8 +137,8 @@ void add_reset(CLI::App& app, Command& command) {
     command.run = [&command, node, description](Output& out) -> Result<void> {
       apply(*node);
       if (!description->empty()) apply({.node = *description, .state = {}});
-      const auto done = call_door(TANGRAM_DOOR(tangramEmulatorReset),
-                                  description->empty() ? nullptr : description->c_str());
+      const auto done = call_door<decltype(nvml::tangramEmulatorReset)>(
+          "tangramEmulatorReset", description->empty() ? nullptr : description->c_str());
       return done ? status_without_instances(command.json, out) : done;
     };
   });
@@ -147,7 +153,7 @@ void add_reboot(CLI::App& app, Command& command) {
   verb->callback([&command, node] {
     command.run = [&command, node](Output& out) -> Result<void> {
       apply(*node);
-      const auto done = call_door(TANGRAM_DOOR(tangramEmulatorReboot));
+      const auto done = call_door<decltype(nvml::tangramEmulatorReboot)>("tangramEmulatorReboot");
       return done ? status_without_instances(command.json, out) : done;
     };
   });
@@ -164,7 +170,8 @@ void add_reset_gpu(CLI::App& app, Command& command) {
   verb->callback([&command, node, gpu] {
     command.run = [&command, node, gpu](Output& out) -> Result<void> {
       apply(*node);
-      const auto done = call_door(TANGRAM_DOOR(tangramEmulatorResetGpu), *gpu);
+      const auto done =
+          call_door<decltype(nvml::tangramEmulatorResetGpu)>("tangramEmulatorResetGpu", *gpu);
       return done ? status(command.json, out) : done;
     };
   });

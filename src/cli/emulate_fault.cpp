@@ -48,8 +48,8 @@ CLI::App* add_verb(CLI::App& fault, Command& command, const char* name, const ch
 }
 
 Result<std::string> inject(const FaultVerb& o) {
-  const auto done =
-      call_door(TANGRAM_DOOR(tangramEmulatorFault), o.text.c_str(), o.gpu, o.times, o.percent);
+  const auto done = call_door<decltype(nvml::tangramEmulatorFault)>(
+      "tangramEmulatorFault", o.text.c_str(), o.gpu, o.times, o.percent);
   if (!done) return std::unexpected(done.error());
   return cat(o.text, o.gpu < 0 ? " on every GPU" : cat(" on GPU ", o.gpu), ", ",
              o.times == 0 ? "until cleared" : cat(o.times, o.times == 1 ? " time" : " times"),
@@ -57,20 +57,23 @@ Result<std::string> inject(const FaultVerb& o) {
 }
 
 Result<std::string> clear(const FaultVerb& /*options*/) {
-  const auto done = call_door(TANGRAM_DOOR(tangramEmulatorClearFaults));
+  const auto done =
+      call_door<decltype(nvml::tangramEmulatorClearFaults)>("tangramEmulatorClearFaults");
   if (!done) return std::unexpected(done.error());
   return "no faults";
 }
 
 Result<std::string> raise_xid(const FaultVerb& o) {
-  const auto done = call_door(TANGRAM_DOOR(tangramEmulatorXid), o.index, o.xid, o.gi,
-                              o.gi == nvml::kNoInstanceId ? nvml::kNoInstanceId : 0U);
+  const auto done = call_door<decltype(nvml::tangramEmulatorXid)>(
+      "tangramEmulatorXid", o.index, o.xid, o.gi,
+      o.gi == nvml::kNoInstanceId ? nvml::kNoInstanceId : 0U);
   if (!done) return std::unexpected(done.error());
   return cat("Xid ", o.xid, " on GPU ", o.index);
 }
 
 Result<std::string> fall_off(const FaultVerb& o) {
-  const auto done = call_door(TANGRAM_DOOR(tangramEmulatorFallOff), o.index);
+  const auto done =
+      call_door<decltype(nvml::tangramEmulatorFallOff)>("tangramEmulatorFallOff", o.index);
   if (!done) return std::unexpected(done.error());
   return cat("GPU ", o.index, " has fallen off the bus, until `tangram emulate reboot`");
 }
@@ -79,8 +82,8 @@ Result<std::string> fall_off(const FaultVerb& o) {
 Result<std::string> leave_foreign(const FaultVerb& o) {
   const auto text = mig::parse_placement(o.text);
   if (!text) return std::unexpected(text.error());
-  const auto done = call_door(TANGRAM_DOOR(tangramEmulatorForeign), o.index, text->profile.c_str(),
-                              static_cast<unsigned>(text->start));
+  const auto done = call_door<decltype(nvml::tangramEmulatorForeign)>(
+      "tangramEmulatorForeign", o.index, text->profile.c_str(), static_cast<unsigned>(text->start));
   if (!done) return std::unexpected(done.error());
   return cat(o.text, " on GPU ", o.index, " is there now, and nobody's");
 }

@@ -42,8 +42,8 @@ Result<std::string> emulated_library() {
 
 // The library reads its environment when it is first used, and nobody else is running yet.
 void apply(const EmulatedNode& node) {
-  if (!node.node.empty()) setenv("TANGRAM_EMULATE", node.node.c_str(), 1);           // NOLINT
-  if (!node.state.empty()) setenv("TANGRAM_EMULATOR_STATE", node.state.c_str(), 1);  // NOLINT
+  if (!node.node.empty()) setenv("TANGRAM_EMULATE", node.node.c_str(), 1);
+  if (!node.state.empty()) setenv("TANGRAM_EMULATOR_STATE", node.state.c_str(), 1);
 }
 
 Result<void*> find_door(const char* name) {
@@ -61,12 +61,13 @@ Result<void*> find_door(const char* name) {
 
 Result<std::string> emulated_status() {
   unsigned length = 0;
-  const auto sized =
-      call_door(TANGRAM_DOOR(tangramEmulatorStatus), static_cast<char*>(nullptr), &length);
+  const auto sized = call_door<decltype(nvml::tangramEmulatorStatus)>(
+      "tangramEmulatorStatus", static_cast<char*>(nullptr), &length);
   if (!sized) return std::unexpected(sized.error());
   std::string text(length + std::size_t{4096}, '\0');  // it may have grown since
   length = static_cast<unsigned>(text.size());
-  const auto read = call_door(TANGRAM_DOOR(tangramEmulatorStatus), text.data(), &length);
+  const auto read = call_door<decltype(nvml::tangramEmulatorStatus)>("tangramEmulatorStatus",
+                                                                     text.data(), &length);
   if (!read) return std::unexpected(read.error());
   text.resize(length - 1);
   return text;

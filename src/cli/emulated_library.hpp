@@ -28,15 +28,13 @@ void apply(const EmulatedNode& node);
 
 // A door of the library, loaded when first needed.
 [[nodiscard]] Result<void*> find_door(const char* name);
-// Calls a door; its own sentence is the error.
-template <class... Parameters, class... Arguments>
-[[nodiscard]] Result<void> call_door(const char* name,
-                                     nvml::Return (* /*signature*/)(Parameters...),
-                                     Arguments... arguments) {
+// call_door<decltype(nvml::tangramEmulatorReboot)>("tangramEmulatorReboot"): calls it; its own
+// sentence is the error.
+template <class Door, class... Arguments>
+[[nodiscard]] Result<void> call_door(const char* name, Arguments... arguments) {
   const auto door = find_door(name);
   if (!door) return std::unexpected(door.error());
-  const auto function = reinterpret_cast<nvml::Return (*)(Parameters...)>(*door);
-  const nvml::Return result = function(arguments...);
+  const nvml::Return result = reinterpret_cast<Door*>(*door)(arguments...);
   if (result == nvml::kSuccess) return {};
   const auto error = find_door("tangramEmulatorError");
   if (!error) return std::unexpected(error.error());
@@ -46,7 +44,3 @@ template <class... Parameters, class... Arguments>
 }
 
 }  // namespace tangram::cli
-
-// A door's name and signature, without linking it.
-// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): only a macro has both
-#define TANGRAM_DOOR(name) #name, static_cast<decltype(&tangram::nvml::name)>(nullptr)

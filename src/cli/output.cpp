@@ -9,14 +9,10 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "cli/environment.hpp"
 
 namespace tangram::cli {
 namespace {
-
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 bool wants_color(std::string_view choice) {
   if (choice != "auto") return choice == "always";

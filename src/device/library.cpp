@@ -21,7 +21,7 @@ Error not_loaded(const std::string& path, std::string_view why) {
 }  // namespace
 
 std::string library_path() {
-  const char* path = std::getenv("TANGRAM_NVML");  // NOLINT(concurrency-mt-unsafe)
+  const char* path = std::getenv("TANGRAM_NVML");
   return path != nullptr && *path != '\0' ? path : "libnvidia-ml.so.1";
 }
 

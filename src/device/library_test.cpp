@@ -31,9 +31,9 @@ TEST(Library, OfSomethingElseIsRefused) {
 }
 
 TEST(Library, WithoutADriverSaysSo) {
-  ::setenv("TANGRAM_EMULATE", "no such model", 1);  // NOLINT(concurrency-mt-unsafe)
+  ::setenv("TANGRAM_EMULATE", "no such model", 1);
   const testing::Folder folder;
-  ::setenv("TANGRAM_EMULATOR_STATE", folder.at("s").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  ::setenv("TANGRAM_EMULATOR_STATE", folder.at("s").c_str(), 1);
   const auto library = Library::open(TANGRAM_EMULATOR_LIBRARY);
   ASSERT_FALSE(library.has_value());
   EXPECT_EQ(library.error().code, ErrorCode::kUnavailable);
@@ -42,11 +42,11 @@ TEST(Library, WithoutADriverSaysSo) {
 }
 
 TEST(Library, PathComesFromTheEnvironmentOrIsTheDrivers) {
-  ::unsetenv("TANGRAM_NVML");  // NOLINT(concurrency-mt-unsafe)
+  ::unsetenv("TANGRAM_NVML");
   EXPECT_EQ(library_path(), "libnvidia-ml.so.1");
-  ::setenv("TANGRAM_NVML", "/some/where.so", 1);  // NOLINT(concurrency-mt-unsafe)
+  ::setenv("TANGRAM_NVML", "/some/where.so", 1);
   EXPECT_EQ(library_path(), "/some/where.so");
-  ::unsetenv("TANGRAM_NVML");  // NOLINT(concurrency-mt-unsafe)
+  ::unsetenv("TANGRAM_NVML");
 }
 
 TEST(Library, MayBeOpenedTwice) {

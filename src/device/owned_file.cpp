@@ -18,27 +18,16 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "files/descriptor.hpp"
 
 namespace tangram::device {
 namespace {
 
 constexpr std::string_view kHeader = "tangram owned 1";
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags, 0600)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor(Descriptor&&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
+files::Descriptor open_file(const std::string& path, int flags) {
+  return files::Descriptor(::open(path.c_str(), flags, 0600));
+}
 
 Error errno_error(std::string_view tried, const std::string& path) {
   return {ErrorCode::kFailed, cat("cannot ", tried, " ", tangram::quoted(path), ": ",
@@ -107,6 +96,18 @@ bool write_all(int fd, std::string_view text) {
   return ::fsync(fd) == 0;
 }
 
+// Waits for it; held until the descriptor is closed.
+Result<files::Descriptor> lock_file(const std::string& path) {
+  std::error_code ignored;  // the open below tells what is wrong
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  files::Descriptor lock = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC);
+  if (!lock.ok()) return std::unexpected(errno_error("open", path));
+  while (::flock(lock.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return std::unexpected(errno_error("lock", path));
+  }
+  return lock;
+}
+
 }  // namespace
 
 OwnedFile::OwnedFile(std::string path, std::string boot_id)
@@ -124,16 +125,13 @@ Result<std::vector<Place>> OwnedFile::read() const {
   return std::move(contents->places);
 }
 
+Result<files::Descriptor> OwnedFile::lock_changes() const { return lock_file(path_ + ".changes"); }
+
 Result<void> OwnedFile::record(const Place& place, bool is_owned) const {
-  std::error_code ignored;  // the open below tells what is wrong
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
   // A file of its own is locked: the list itself is replaced by every change.
   const std::string lock_path = path_ + ".lock";
-  const Descriptor lock(lock_path, O_RDWR | O_CREAT | O_CLOEXEC);
-  if (lock.get() < 0) return std::unexpected(errno_error("open", lock_path));
-  while (::flock(lock.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return std::unexpected(errno_error("lock", lock_path));
-  }
+  const auto lock = lock_file(lock_path);
+  if (!lock) return std::unexpected(lock.error());
   Result<std::vector<Place>> places = read();
   if (!places) return std::unexpected(std::move(places.error()));
   const bool was_owned = std::ranges::find(*places, place) != places->end();
@@ -149,7 +147,7 @@ Result<void> OwnedFile::record(const Place& place, bool is_owned) const {
 Result<void> OwnedFile::write(const std::vector<Place>& places) const {
   const std::string temporary = path_ + ".new";
   {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+    const files::Descriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
     if (file.get() < 0 || !write_all(file.get(), text_of(boot_id_, places))) {
       return std::unexpected(errno_error("write", temporary));
     }
@@ -158,7 +156,8 @@ Result<void> OwnedFile::write(const std::vector<Place>& places) const {
     return std::unexpected(errno_error("replace", path_));
   }
   const std::string folder = std::filesystem::path(path_).parent_path().string();
-  const Descriptor directory(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const files::Descriptor directory =
+      open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory.get() < 0 || ::fsync(directory.get()) != 0) {
     return std::unexpected(errno_error("make lasting the folder of", path_));
   }
@@ -171,12 +170,6 @@ Result<std::unique_ptr<Owned>> OwnedFile::open() const {
   return std::make_unique<Owned>(
       *std::move(places),
       [file = *this](const Place& place, bool is_owned) { return file.record(place, is_owned); });
-}
-
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  return file >> id ? id : "unknown";
 }
 
 }  // namespace tangram::device

@@ -10,12 +10,13 @@
 
 #include "base/error.hpp"
 #include "device/owned.hpp"
+#include "files/descriptor.hpp"
 
 namespace tangram::device {
 
 class OwnedFile {
  public:
-  // `boot_id` is this boot's: boot_id().
+  // `boot_id` is this boot's: files::boot_id().
   OwnedFile(std::string path, std::string boot_id);
 
   // The places recorded in this boot; none if there is no file, or one of an earlier boot. A file
@@ -23,6 +24,10 @@ class OwnedFile {
   [[nodiscard]] Result<std::vector<Place>> read() const;
   // Adds or removes one place, whatever others have changed since it was read.
   [[nodiscard]] Result<void> record(const Place& place, bool is_owned) const;
+
+  // Held by whoever changes instances, from looking to recording: else two commands at once could
+  // take each other's claims back. Waits for the other one.
+  [[nodiscard]] Result<files::Descriptor> lock_changes() const;
 
   // An Owned that has what is recorded now, and records whatever changes.
   [[nodiscard]] Result<std::unique_ptr<Owned>> open() const;
@@ -33,8 +38,5 @@ class OwnedFile {
   std::string path_;
   std::string boot_id_;
 };
-
-// This boot of the machine, as the kernel names it; "unknown" if it does not.
-[[nodiscard]] std::string boot_id();
 
 }  // namespace tangram::device

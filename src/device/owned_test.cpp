@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "device/owned_file.hpp"
 #include "device/test_node.hpp"
+#include "files/boot_id.hpp"
 
 namespace tangram::device {
 namespace {
@@ -152,7 +153,7 @@ TEST(OwnedFile, ThatCannotBeWrittenSaysSo) {
   EXPECT_THAT(recorded.error().message, HasSubstr("file/owned"));
 }
 
-TEST(BootId, IsTheKernels) { EXPECT_THAT(boot_id(), SizeIs(36)); }
+TEST(BootId, IsTheKernels) { EXPECT_THAT(files::boot_id(), SizeIs(36)); }
 
 }  // namespace
 }  // namespace tangram::device

@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <deque>
 #include <dlfcn.h>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
@@ -27,37 +25,14 @@
 #include "device/gpus.hpp"
 #include "device/instances.hpp"
 #include "device/library.hpp"
+#include "files/test_folder.hpp"
 #include "nvml/control.hpp"
 
 namespace tangram::device::testing {
 
 using namespace std::chrono_literals;
 
-class Folder {
- public:
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "tangram-device-XXXXXX";
-    CHECK(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  Folder(Folder&&) = delete;
-  Folder& operator=(Folder&&) = delete;
-
-  [[nodiscard]] std::string at(std::string_view name) const { return (path_ / name).string(); }
-  [[nodiscard]] std::string write(std::string_view name, std::string_view text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return at(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using Folder = files::testing::Folder;
 
 // A door of the emulator, with its type.
 #define TANGRAM_DOOR(name) reinterpret_cast<decltype(&nvml::name)>(door(#name))
@@ -132,7 +107,7 @@ class Node {
 
  private:
   static void set(const char* name, const std::string& value) {
-    CHECK(::setenv(name, value.c_str(), 1) == 0);  // NOLINT(concurrency-mt-unsafe)
+    CHECK(::setenv(name, value.c_str(), 1) == 0);
   }
   [[nodiscard]] void* door(const char* name) const {
     void* symbol = ::dlsym(doors_, name);

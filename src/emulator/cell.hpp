@@ -37,11 +37,10 @@ class Cell {
 
   // Acquire and release: whoever reads a word of a later commit also sees that the version has
   // changed. (Fences would do the same, but the thread sanitizer does not know them.)
-  static void load(T& to, const Words& from) {
+  static void load(T& to, Words& from) {
     Words words;
     for (std::size_t i = 0; i < sizeof(T) / 8; ++i) {
-      words[i] = std::atomic_ref(const_cast<std::uint64_t&>(from[i]))  // NOLINT: only loaded
-                     .load(std::memory_order_acquire);
+      words[i] = std::atomic_ref(from[i]).load(std::memory_order_acquire);
     }
     std::memcpy(static_cast<void*>(&to), words, sizeof(T));
   }
@@ -54,7 +53,7 @@ class Cell {
   }
 
   std::atomic<std::uint64_t> version_;
-  Words copies_[2];
+  mutable Words copies_[2];  // std::atomic_ref takes nothing const, also to load
 };
 
 }  // namespace tangram::emulator

@@ -164,7 +164,7 @@ std::vector<FoundProcess> find_processes(const std::vector<std::string>& uuids) 
   std::vector<FoundProcess> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
   if (proc == nullptr) return found;
-  while (const dirent* entry = readdir(proc.get())) {  // NOLINT(concurrency-mt-unsafe): own DIR
+  while (const dirent* entry = readdir(proc.get())) {
     const auto pid = parse_int(entry->d_name, 1, 0x7FFFFFFF);
     if (!pid) continue;
     const std::string environment = slurp(cat("/proc/", *pid, "/environ"), kMostEnvironment);

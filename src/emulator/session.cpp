@@ -38,7 +38,7 @@ Session& session() {
 // Only read while no other thread of ours writes it; a program that changes its environment while
 // it calls nvmlInit has that problem with every library.
 std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;
 }

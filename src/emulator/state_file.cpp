@@ -7,7 +7,6 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <fstream>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +16,8 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "emulator/gpu.hpp"
+#include "files/boot_id.hpp"
+#include "files/descriptor.hpp"
 
 namespace tangram::emulator {
 namespace {
@@ -26,23 +27,6 @@ constexpr std::uint32_t kLayout = 2;  // raise it whenever state.hpp changes
 
 std::string why() { return std::strerror(errno); }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor(Descriptor&&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] bool ok() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
 void set_text(char* to, std::size_t size, std::string_view text) {
   CHECK(text.size() < size);
   std::memcpy(to, text.data(), text.size());
@@ -50,12 +34,6 @@ void set_text(char* to, std::size_t size, std::string_view text) {
 }
 
 }  // namespace
-
-std::string boot_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  return id;
-}
 
 // The lock, for as long as it is in scope.
 class StateFile::Lock {
@@ -131,7 +109,7 @@ Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
   constexpr mode_t kShared = 0666;
   constexpr mode_t kOwned = 0644;
   std::string name = path + ".XXXXXX";
-  const Descriptor fd(mkostemp(name.data(), O_CLOEXEC));
+  const files::Descriptor fd(mkostemp(name.data(), O_CLOEXEC));
   if (!fd.ok()) {
     return failed(cat("cannot make the state file ", tangram::quoted(path), ": ", why(),
                       ". Set TANGRAM_EMULATOR_STATE to a file in a folder you may write to."));
@@ -152,7 +130,7 @@ Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
   std::memcpy(map.magic, kMagic, sizeof kMagic);
   map.layout = kLayout;
   map.bytes = sizeof(Map);
-  set_text(map.boot, sizeof map.boot, boot_id());
+  set_text(map.boot, sizeof map.boot, files::boot_id());
   prepare_lock(map);
   fill(map, spec, true);
   munmap(memory, sizeof(Map));
@@ -168,7 +146,7 @@ Result<std::unique_ptr<StateFile>> StateFile::map_file(const std::string& path) 
     writable = false;
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   }
-  const Descriptor file(fd);
+  const files::Descriptor file(fd);
   if (!file.ok()) {
     if (errno == ENOENT) return not_found(cat("there is no state file ", tangram::quoted(path)));
     return failed(cat("cannot open the state file ", tangram::quoted(path), ": ", why(), "."));
@@ -241,12 +219,16 @@ Result<void> StateFile::accept(const NodeSpec* spec) {
 
 // Instances do not survive a reboot of the machine, and a lock's holder is not known after it.
 void StateFile::reboot_if_needed() {
-  const std::string now = boot_id();
+  const std::string now = files::boot_id();
   if (now == map_->boot) return;
-  const Descriptor file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const files::Descriptor file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
   struct flock whole{};
   whole.l_type = F_WRLCK;
-  if (!file.ok() || fcntl(file.get(), F_OFD_SETLKW, &whole) != 0) return;
+  int locked = file.ok() ? fcntl(file.get(), F_OFD_SETLKW, &whole) : -1;
+  while (locked != 0 && file.ok() && errno == EINTR) {
+    locked = fcntl(file.get(), F_OFD_SETLKW, &whole);
+  }
+  CHECK(locked == 0);             // it was opened a moment ago
   if (now == map_->boot) return;  // somebody else was first
   prepare_lock(*map_);
   for_all_gpus([](GpuState& gpu) { reboot(gpu); });

@@ -96,7 +96,4 @@ class StateFile {
   ino_t inode_;
 };
 
-// The identity of this boot of the machine.
-[[nodiscard]] std::string boot_id();
-
 }  // namespace tangram::emulator

@@ -7,12 +7,10 @@
 
 namespace tangram::nvml {
 
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): a list of names can only be made by a macro
 #define TANGRAM_UNSUPPORTED(name)                                                 \
   extern "C" Return name(void) {                                                  \
     return emulator::session_state() == nullptr ? kUninitialized : kNotSupported; \
   }
-// NOLINTEND(cppcoreguidelines-macro-usage)
 
 // clang-format off
 TANGRAM_UNSUPPORTED(nvmlDeviceClearAccountingPids)

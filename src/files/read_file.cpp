@@ -9,25 +9,10 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "files/descriptor.hpp"
 
 namespace tangram::files {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor(Descriptor&&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Error from_errno(int code, std::string_view what, const std::string& path) {
   const bool missing = code == ENOENT || code == ENOTDIR;

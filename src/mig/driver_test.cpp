@@ -12,52 +12,10 @@
 #include <gtest/gtest.h>
 
 #include "mig/test_models.hpp"
+#include "mig/test_observations.hpp"
 
 namespace tangram::mig {
 namespace {
-
-constexpr std::nullopt_t kInsufficientResources = std::nullopt;
-using Starts = std::vector<std::optional<int>>;
-
-struct Observation {
-  std::vector<std::string_view> models;
-  std::vector<std::string_view> created;  // "2g" is the model's first profile of two slices
-  Starts starts;
-};
-
-const std::vector<std::string_view> kSevenSlices = {"A100-40GB", "A100-80GB", "H100-80GB"};
-
-const std::vector<Observation>& observations() {
-  static const std::vector<Observation> all = {
-      {kSevenSlices, {"1g", "1g", "1g", "1g", "1g", "1g", "1g"}, {6, 4, 5, 0, 1, 2, 3}},
-      {kSevenSlices, {"1g", "2g", "4g"}, {6, 4, 0}},
-      {kSevenSlices, {"1g", "1g", "2g", "3g"}, {6, 4, 0, kInsufficientResources}},
-      {kSevenSlices, {"3g", "1g", "2g", "1g"}, {4, 0, 2, 1}},
-      {kSevenSlices, {"2g", "1g", "1g", "1g", "1g", "1g"}, {4, 6, 0, 1, 2, 3}},
-      {kSevenSlices, {"2g", "2g", "2g", "1g+me"}, {4, 0, 2, 6}},
-      {kSevenSlices, {"2g", "2g", "1g"}, {4, 0, 6}},
-      {kSevenSlices, {"3g", "2g", "1g"}, {4, 0, 2}},
-      {kSevenSlices, {"3g", "4g"}, {4, 0}},
-      {{"H100-PCIe-80GB"}, {"1g.20gb"}, {6}},
-      {{"A30-24GB"}, {"1g", "1g", "2g"}, {0, 1, 2}},
-      {{"RTX-PRO-6000-96GB"}, {"1g", "1g", "1g", "1g"}, {0, 3, 6, 9}},
-      {{"RTX-PRO-6000-96GB"}, {"2g", "1g", "1g"}, {0, 6, 9}},
-  };
-  return all;
-}
-
-// A full name, or slices and suffix: "1g+me" is the first profile "1g.<memory>+me".
-ProfileIndex profile_like(const Model& m, std::string_view name) {
-  if (const auto exact = m.find_profile(name)) return *exact;
-  const std::size_t slices = name.find('g') + 1;
-  const std::string_view suffix = name.substr(slices);
-  const auto& all = m.profiles();
-  const auto found = std::ranges::find_if(all, [&](const Profile& p) {
-    return p.name.starts_with(std::string(name.substr(0, slices)) + ".") &&
-           p.name.ends_with(suffix.empty() ? "gb" : suffix);
-  });
-  return ProfileIndex(static_cast<std::uint8_t>(found - all.begin()));
-}
 
 Starts create_all(const Model& m, const std::vector<std::string_view>& names) {
   Starts starts;

@@ -10,59 +10,16 @@
 
 #include "base/check.hpp"
 #include "mig/catalog.hpp"
+#include "mig/test_observations.hpp"
 #include "node.hpp"
 
 namespace tangram::tests {
 namespace {
 
-constexpr std::nullopt_t kInsufficientResources = std::nullopt;
-using Starts = std::vector<std::optional<int>>;
-
-struct Observation {
-  std::vector<std::string> models;
-  std::vector<std::string_view> created;  // "2g" is the model's first profile of two slices
-  Starts starts;
-};
-
-const std::vector<std::string> kSevenSlices = {"A100-40GB", "A100-80GB", "H100-80GB"};
-
-const std::vector<Observation>& observations() {
-  static const std::vector<Observation> all = {
-      {kSevenSlices, {"1g", "1g", "1g", "1g", "1g", "1g", "1g"}, {6, 4, 5, 0, 1, 2, 3}},
-      {kSevenSlices, {"1g", "2g", "4g"}, {6, 4, 0}},
-      {kSevenSlices, {"1g", "1g", "2g", "3g"}, {6, 4, 0, kInsufficientResources}},
-      {kSevenSlices, {"3g", "1g", "2g", "1g"}, {4, 0, 2, 1}},
-      {kSevenSlices, {"2g", "1g", "1g", "1g", "1g", "1g"}, {4, 6, 0, 1, 2, 3}},
-      {kSevenSlices, {"2g", "2g", "2g", "1g+me"}, {4, 0, 2, 6}},
-      {kSevenSlices, {"2g", "2g", "1g"}, {4, 0, 6}},
-      {kSevenSlices, {"3g", "2g", "1g"}, {4, 0, 2}},
-      {kSevenSlices, {"3g", "4g"}, {4, 0}},
-      {{"H100-PCIe-80GB"}, {"1g.20gb"}, {6}},
-      {{"A30-24GB"}, {"1g", "1g", "2g"}, {0, 1, 2}},
-      {{"RTX-PRO-6000-96GB"}, {"1g", "1g", "1g", "1g"}, {0, 3, 6, 9}},
-      {{"RTX-PRO-6000-96GB"}, {"2g", "1g", "1g"}, {0, 6, 9}},
-  };
-  return all;
-}
-
-// A full name, or slices and suffix: "1g+me" is the first profile "1g.<memory>+me".
-std::string profile_like(const mig::Model& model, std::string_view name) {
-  if (model.find_profile(name)) return std::string(name);
-  const std::size_t slices = name.find('g') + 1;
-  const std::string_view suffix = name.substr(slices);
-  for (const mig::Profile& p : model.profiles()) {
-    if (p.name.starts_with(std::string(name.substr(0, slices)) + ".") &&
-        p.name.ends_with(suffix.empty() ? "gb" : suffix)) {
-      return p.name;
-    }
-  }
-  CHECK(false);
-}
-
 std::optional<int> create_somewhere(nvml::Device gpu, const std::string& profile) {
   nvml::GpuInstance gi = nullptr;
   const auto result = NVML(nvmlDeviceCreateGpuInstance)(gpu, profile_id(gpu, profile), &gi);
-  if (result == nvml::kInsufficientResources) return kInsufficientResources;
+  if (result == nvml::kInsufficientResources) return mig::kInsufficientResources;
   EXPECT_EQ(result, nvml::kSuccess);
   nvml::GpuInstanceInfo info{};
   EXPECT_EQ(NVML(nvmlGpuInstanceGetInfo)(gi, &info), nvml::kSuccess);
@@ -70,16 +27,17 @@ std::optional<int> create_somewhere(nvml::Device gpu, const std::string& profile
 }
 
 TEST(DriverChoice, FollowsEveryObservation) {
-  ASSERT_EQ(observations().size(), 13U);
-  for (const Observation& seen : observations()) {
+  ASSERT_EQ(mig::observations().size(), 13U);
+  for (const mig::Observation& seen : mig::observations()) {
     for (const std::string& name : seen.models) {
       const Node node(name);
       const mig::Model& model = **mig::find_model(name);
       std::string sequence = name;
-      Starts starts;
+      mig::Starts starts;
       for (const std::string_view created : seen.created) {
         sequence.append(" ").append(created);
-        starts.push_back(create_somewhere(gpu(0), profile_like(model, created)));
+        starts.push_back(
+            create_somewhere(gpu(0), model.profile(mig::profile_like(model, created)).name));
       }
       EXPECT_EQ(starts, seen.starts) << sequence;
     }

@@ -59,7 +59,7 @@ namespace tangram::tests {
 
 template <std::size_t N>
 struct Name {
-  consteval Name(const char (&name)[N]) { std::copy_n(name, N, text); }  // NOLINT: from a literal
+  consteval Name(const char (&name)[N]) { std::copy_n(name, N, text); }
   char text[N]{};
 };
 
