@@ -27,6 +27,7 @@ struct JobSpec {
   bool movable = true;  // false: pinned, or there is no way to replicate it; leases never move
   Restart restart = Restart::kNever;
   std::uint16_t max_restarts = 3;  // after failures in a row
+  bool held = false;               // from the beginning, until it is released
 };
 
 enum class JobPhase : std::uint8_t {
@@ -50,6 +51,8 @@ struct BackOff {
   std::uint8_t start = 0;
   std::uint8_t failures = 0;  // doubles the next time span
   Instant until{};
+
+  friend bool operator==(const BackOff&, const BackOff&) = default;
 };
 
 // One replica: the instance it is on and the run that is (or will be) there.
@@ -59,6 +62,8 @@ struct Replica {
   RunId run = kNoRun;  // kNoRun: not started yet
   bool ready = false;
   bool stopping = false;  // told to stop
+
+  friend bool operator==(const Replica&, const Replica&) = default;
 };
 
 enum class MoveKind : std::uint8_t { kIntra, kInter, kDrain };
@@ -101,6 +106,8 @@ struct Job {
   JobSlot queue_after = kNoJob;
 
   [[nodiscard]] bool moving() const { return move != MovePhase::kNone; }
+
+  friend bool operator==(const Job&, const Job&) = default;
 };
 
 }  // namespace tangram::core

@@ -76,12 +76,14 @@ GpuId Node::add_gpu(ModelId model) {
     index_.set_capacity(static_cast<std::uint32_t>(gpus_.capacity()));
   }
   index_.insert(id, summary(id), {});
+  if (touched_.on()) touched_.add(id);
   return id;
 }
 
 void Node::set_layout(GpuId g, std::span<const mig::Placement> layout) {
   if (layouts_.size() <= g.value()) layouts_.resize(g.value() + 1);
   layouts_[g.value()].assign(layout.begin(), layout.end());
+  if (touched_.on()) touched_.add(g);
 }
 
 const Entry* Node::find(GpuId g, InstanceId id) const {
@@ -165,7 +167,15 @@ JobSlot Node::add_job(const JobSpec& spec, ProfileName profile) {
   return slot;
 }
 
+JobSlot Node::restore_job(const Job& saved) {
+  const JobSlot slot(static_cast<std::uint32_t>(jobs_.size()));
+  jobs_.push_back(saved);
+  job_ids_.insert(saved.id, slot);
+  return slot;
+}
+
 void Node::remove_job(JobSlot s) {
+  if (touched_.on()) touched_.add_gone(job(s).id);
   job_ids_.erase(job(s).id);
   free_jobs_.push_back(s);
 }
@@ -176,6 +186,15 @@ void Node::note_request(ProfileName p) {
   recent_[at] = p;
   ++recent_count_[p.value()];
   ++recent_next_;
+}
+
+std::vector<ProfileName> Node::recent_requests() const {
+  const std::size_t count = std::min(recent_next_, kRecent);
+  std::vector<ProfileName> requests;
+  for (std::size_t i = 0; i < count; ++i) {
+    requests.push_back(recent_[(recent_next_ - count + i) % kRecent]);
+  }
+  return requests;
 }
 
 void Node::set_tuning(const Tuning& tuning) {
@@ -253,6 +272,7 @@ void Node::summarize(GpuId g) {
 Node::Edit::Edit(Node& node, GpuId gpu)
     : node_(node), id_(gpu), before_(Index::stand(node.summary(gpu), node.entries(gpu))) {
   CHECK(!std::exchange(this->gpu().edited, true));
+  if (node.touched_.on()) node.touched_.add(gpu);
 }
 
 Node::Edit::~Edit() {
@@ -270,6 +290,7 @@ void Node::set_movable(GpuId g, InstanceId id, bool movable) {
   for (Entry& e : pool_.of(gpus_[g.value()].entries)) {
     if (e.id != id || e.movable == movable) continue;
     e.movable = movable;
+    if (touched_.on()) touched_.add(g);
     index_.set_movable(g, summary(g), e.placement, movable);
   }
 }

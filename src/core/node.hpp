@@ -20,6 +20,7 @@
 #include "core/index.hpp"
 #include "core/job.hpp"
 #include "core/policy.hpp"
+#include "core/touched.hpp"
 #include "core/tuning.hpp"
 #include "mig/model.hpp"
 
@@ -57,6 +58,9 @@ class Node {
   [[nodiscard]] const Gpu& gpu(GpuId g) const { return gpus_[g.value()]; }
   [[nodiscard]] const mig::Model& model(ModelId m) const { return *models_[m.value()].model; }
   [[nodiscard]] const mig::Model& model(GpuId g) const { return model(gpu(g).model); }
+  [[nodiscard]] const std::shared_ptr<const mig::Model>& shared_model(ModelId m) const {
+    return models_[m.value()].model;
+  }
   [[nodiscard]] std::size_t model_count() const { return models_.size(); }
   [[nodiscard]] std::span<const Entry> entries(GpuId g) const { return pool_.of(gpu(g).entries); }
   [[nodiscard]] std::span<const mig::Placement> layout(GpuId g) const {
@@ -89,7 +93,13 @@ class Node {
 
   // Jobs.
   [[nodiscard]] const Job& job(JobSlot s) const { return jobs_[s.value()]; }
-  [[nodiscard]] Job& job(JobSlot s) { return jobs_[s.value()]; }
+  // Whoever asks for it this way is taken to change it.
+  [[nodiscard]] Job& job(JobSlot s) {
+    if (touched_.on()) touched_.add(s);
+    return jobs_[s.value()];
+  }
+  // For its neighbours in the queue only: they are not saved, so they count as no change.
+  [[nodiscard]] Job& queue_links(JobSlot s) { return jobs_[s.value()]; }
   [[nodiscard]] JobSlot find_job(JobId id) const { return job_ids_.find(id); }
   [[nodiscard]] std::size_t job_count() const { return job_ids_.size(); }
   [[nodiscard]] std::vector<JobSlot> jobs_by_id() const;  // O(n log n): not for every step
@@ -99,6 +109,15 @@ class Node {
   void drop_cooling(JobSlot s) { std::erase(cooling_, s); }
   JobSlot add_job(const JobSpec& spec, ProfileName profile);
   void remove_job(JobSlot s);
+
+  // Saving and restoring (saved.hpp).
+  [[nodiscard]] Touched& touched() { return touched_; }
+  [[nodiscard]] const Touched& touched() const { return touched_; }
+  [[nodiscard]] bool alive(JobSlot s) const { return find_job(job(s).id) == s; }
+  [[nodiscard]] std::uint64_t next_order() const { return next_order_; }
+  [[nodiscard]] std::vector<ProfileName> recent_requests() const;  // the oldest first
+  void set_next_order(std::uint64_t order) { next_order_ = order; }
+  JobSlot restore_job(const Job& job);  // its id must be free
 
   // What a policy may also look at.
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }
@@ -186,6 +205,7 @@ class Node {
   std::array<ProfileName, kRecent> recent_{};
   std::size_t recent_next_ = 0;
   std::vector<std::uint32_t> recent_count_;
+  Touched touched_;
 };
 
 }  // namespace tangram::core

@@ -29,7 +29,7 @@ void Scheduler::run_timers() {
     switch (timer->kind) {
       case TimerKind::kCooldown: {
         const JobSlot s = node_.find_job(timer->job);
-        if (s == kNoJob || node_.job(s).cooldown_until > node_.now()) break;
+        if (s == kNoJob || look(s).cooldown_until > node_.now()) break;
         node_.drop_cooling(s);
         update_flags(s);
         break;
@@ -62,7 +62,7 @@ void Scheduler::run_timers() {
 void Scheduler::settle() {
   if (try_queue_) try_queue();
   const JobSlot head = node_.queue_head();
-  const std::uint64_t head_order = head == kNoJob ? kNobody : node_.job(head).order;
+  const std::uint64_t head_order = head == kNoJob ? kNobody : look(head).order;
   if (head_order != head_order_) wake_sleepers();  // protect_head protects another one now
   head_order_ = head_order;
   plan();

@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/instant.hpp"
 #include "core/action.hpp"
 #include "core/event.hpp"
@@ -34,6 +35,10 @@ inline constexpr int kMostCreateFailures = 3;  // then the job is given up
 inline constexpr int kMostQuestionsPerStep =
     64;  // to the migration policy; the rest follow at once
 
+struct Saved;         // saved.hpp
+struct SavedChanges;  // saved.hpp
+struct SavedRest;     // saved.hpp
+
 class Scheduler {
  public:
   Scheduler(const Tuning& tuning, const Policies& policies,
@@ -49,7 +54,19 @@ class Scheduler {
   [[nodiscard]] bool awaits_planning(GpuId g) const {
     return ask_.contains(g.value()) || asleep_.contains(g.value());
   }
+  // The WakeAt that is out, for a body that was restarted.
+  [[nodiscard]] std::optional<Instant> woken_at() const { return woken_at_; }
   void reserve_gpus(std::uint32_t count) { node_.reserve_gpus(count); }
+
+  // Between two steps: the whole state, and a scheduler that goes on from it exactly as this one
+  // would. `policies` must be those that the saved tuning names. What cannot be the state of a
+  // scheduler (a damaged store) is refused.
+  [[nodiscard]] Saved save() const;
+  [[nodiscard]] static Result<Scheduler> restore(const Saved& saved, const Policies& policies);
+  // From now on: what changes is noted, and given (perhaps with some that did not change) by
+  // take_changes(), which begins anew. Costs nothing until it is turned on.
+  void track_changes() { node_.touched().turn_on(); }
+  [[nodiscard]] SavedChanges take_changes();
 
  private:
   // scheduler_jobs.cpp
@@ -138,10 +155,21 @@ class Scheduler {
   void lose(GpuId gpu);
   void lose_replica_of(JobSlot s, GpuId gpu);
 
+  // saved.cpp, restore.cpp
+  [[nodiscard]] SavedRest saved_rest() const;
+  void restore_gpus(const Saved& saved);
+  Result<void> restore_jobs(const Saved& saved);
+  Result<void> restore_entries(const Saved& saved);
+  Result<void> restore_rest(const SavedRest& rest);
+  void restore_queue();
+
   // scheduler.cpp
   void run_timers();
   void settle();
   void ask_to_be_woken();
+  // To look at a job and not change it: node_.job() of a scheduler that is not const notes a
+  // change.
+  [[nodiscard]] const Job& look(JobSlot s) const { return node_.job(s); }
   [[nodiscard]] bool known(GpuId gpu) const { return gpu.value() < node_.gpu_count(); }
   void report(const Job& job, JobNews news) { out_->emplace_back(JobReport{job.id, news}); }
 

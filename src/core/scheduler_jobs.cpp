@@ -20,6 +20,7 @@ void Scheduler::on(const JobSubmitted& e) {
   enqueue(s);
   report(node_.job(s), JobNews::kQueued);
   if (!node_.servable(*profile)) hold(s, kHoldUnservable);
+  if (e.spec.held) hold(s, kHoldUser);
 }
 
 void Scheduler::on(const JobHeld& e) {

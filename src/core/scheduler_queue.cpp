@@ -26,21 +26,21 @@ void Scheduler::enqueue(JobSlot s) {
   job.phase = JobPhase::kQueued;
   const Waiting mine = waiting_view(job);
   JobSlot before = queue_tail_;
-  while (before != kNoJob && policies_.queue->before(mine, waiting_view(node_.job(before)))) {
-    before = node_.job(before).queue_before;
+  while (before != kNoJob && policies_.queue->before(mine, waiting_view(look(before)))) {
+    before = look(before).queue_before;
   }
   job.queue_before = before;
-  job.queue_after = before == kNoJob ? node_.queue_head() : node_.job(before).queue_after;
+  job.queue_after = before == kNoJob ? node_.queue_head() : look(before).queue_after;
   if (before == kNoJob) {
     node_.set_queue_head(s);
     try_queue_ = true;
   } else {
-    node_.job(before).queue_after = s;
+    node_.queue_links(before).queue_after = s;
   }
   if (job.queue_after == kNoJob) {
     queue_tail_ = s;
   } else {
-    node_.job(job.queue_after).queue_before = s;
+    node_.queue_links(job.queue_after).queue_before = s;
   }
   ++queue_length_;
 }
@@ -52,12 +52,12 @@ void Scheduler::dequeue(JobSlot s) {
     node_.set_queue_head(job.queue_after);
     try_queue_ = true;
   } else {
-    node_.job(job.queue_before).queue_after = job.queue_after;
+    node_.queue_links(job.queue_before).queue_after = job.queue_after;
   }
   if (job.queue_after == kNoJob) {
     queue_tail_ = job.queue_before;
   } else {
-    node_.job(job.queue_after).queue_before = job.queue_before;
+    node_.queue_links(job.queue_after).queue_before = job.queue_before;
   }
   job.queue_before = kNoJob;
   job.queue_after = kNoJob;
@@ -68,7 +68,7 @@ void Scheduler::try_queue() {
   try_queue_ = false;
   while (node_.queue_head() != kNoJob) {
     const JobSlot head = node_.queue_head();
-    const Job& job = node_.job(head);
+    const Job& job = look(head);
     const Request request{.profile = job.profile, .avoid = job.back_offs};
     const auto slot = choose(node_, *policies_.placement, request);
     if (!slot) break;
@@ -110,13 +110,12 @@ void Scheduler::unhold(JobSlot s, HoldCause cause) {
 // the others, and comes back when one can.
 void Scheduler::review_servable() {
   for (const JobSlot s : node_.jobs_by_id()) {
-    const Job& job = node_.job(s);
+    const Job& job = look(s);
     if (job.phase != JobPhase::kQueued && job.phase != JobPhase::kHeld) continue;
-    if (node_.servable(job.profile)) {
-      unhold(s, kHoldUnservable);
-    } else {
-      hold(s, kHoldUnservable);
-    }
+    const bool held = (job.holds & kHoldUnservable) != 0;
+    const bool servable = node_.servable(job.profile);
+    if (servable && held) unhold(s, kHoldUnservable);
+    if (!servable && !held) hold(s, kHoldUnservable);
   }
 }
 

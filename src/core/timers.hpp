@@ -52,6 +52,12 @@ class Timers {
     heap_.pop_back();
     return timer;
   }
+  // All of them, the earliest first. Equal ones are alike, so this says all there is to know.
+  [[nodiscard]] std::vector<Timer> sorted() const {
+    std::vector<Timer> all = heap_;
+    std::ranges::sort(all);
+    return all;
+  }
 
  private:
   std::vector<Timer> heap_;

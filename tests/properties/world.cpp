@@ -44,6 +44,7 @@ World::World(const WorldOptions& options) : random_(options.seed), options_(opti
   partitioning_ = random_.chance(150) && !options.only_dynamic ? core::Partitioning::kStatic
                                                                : core::Partitioning::kDynamic;
   scheduler_.emplace(tuning_, *policies::find_policies(tuning_), partitioning_);
+  if (options_.begun) options_.begun(*scheduler_);
   const std::size_t gpus = 1 + random_.below(5);
   for (std::size_t i = 0; i < gpus; ++i) add_gpu();
   if (random_.chance(700)) change_tuning();
@@ -120,6 +121,7 @@ void World::deliver(const core::Event& event) {
   visited_.count(scheduler_->node(), event);
   const bool fails_a_move = fails_move(scheduler_->node(), event);
   scheduler_->step(now_, event, actions_);
+  if (options_.stepped) options_.stepped(now_, event, actions_);
   visited_.count(actions_);
   record(event, actions_);
   for (const core::Action& action : core::Actions(actions_)) take(action);

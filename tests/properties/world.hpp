@@ -6,6 +6,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -23,6 +24,9 @@ struct WorldOptions {
   bool record_text = false;   // hash the whole transcript, not only keep its end
   bool full_checks = true;    // every check after every step
   bool only_dynamic = false;  // never static partitioning
+  // For who looks on: the scheduler before its first step; and every step it has made.
+  std::function<void(core::Scheduler&)> begun = {};
+  std::function<void(Instant, const core::Event&, const core::Actions&)> stepped = {};
 };
 
 // What a world has been through, counted.
