@@ -1,0 +1,117 @@
+// The store and a process that dies at any moment: what was acknowledged is there, and of what was
+// not, nothing or a whole batch. A child commits batches and tells each by a byte through a pipe;
+// it is killed at random times, many times over, on the same store.
+#include <csignal>
+#include <random>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "files/test_folder.hpp"
+#include "store/replay.hpp"
+#include "store/test_body.hpp"
+
+namespace tangram::store {
+namespace {
+
+using testing::Body;
+
+// Batch n has n % 5 + 1 jobs, all named after it.
+void commit_batch(Store& store, Body& body, std::uint64_t n, std::uint64_t& next_job) {
+  if (body.scheduler().node().gpu_count() == 0) {
+    body.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
+  }
+  for (std::uint64_t i = 0; i <= n % 5; ++i) {
+    body.submit(next_job++);
+    while (body.answer()) {
+    }
+  }
+  body.batch().facts["batch"] = std::to_string(n);
+  CHECK(store.commit(body.take()).has_value());
+}
+
+[[noreturn]] void child(const std::string& path, int acknowledge) {
+  auto store = Store::open(path, {});
+  CHECK(store.has_value());
+  const auto contents = (*store)->load(0);
+  CHECK(contents.has_value());
+  std::optional<Body> body;
+  if (contents->fresh) {
+    body.emplace();
+  } else {
+    body.emplace(*contents);
+  }
+  std::uint64_t next_job = contents->last_job + 1;
+  std::uint64_t n = contents->fresh ? 0 : std::stoull(contents->facts.at("batch"));
+  while (true) {
+    commit_batch(**store, *body, ++n, next_job);
+    const char byte = 'x';
+    if (::write(acknowledge, &byte, 1) != 1) ::_exit(1);
+  }
+}
+
+std::uint64_t drain(int fd) {
+  std::uint64_t count = 0;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::read(fd, buffer, sizeof buffer)) > 0;) {
+    count += static_cast<std::uint64_t>(got);
+  }
+  return count;
+}
+
+std::uint64_t run_and_kill(const std::string& path, std::chrono::microseconds after) {
+  int ends[2];
+  CHECK(::pipe(ends) == 0);
+  const pid_t pid = ::fork();
+  CHECK(pid >= 0);
+  if (pid == 0) {
+    ::close(ends[0]);
+    child(path, ends[1]);
+  }
+  ::close(ends[1]);
+  ::usleep(static_cast<useconds_t>(after.count()));
+  ::kill(pid, SIGKILL);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  const std::uint64_t acknowledged = drain(ends[0]);
+  ::close(ends[0]);
+  return acknowledged;
+}
+
+TEST(StoreCrash, WhatWasAcknowledgedIsThere) {
+  const files::testing::Folder folder;
+  const std::string path = folder.at("tangram.db");
+  std::mt19937 random(7);
+  std::uint64_t batches = 0;
+  std::uint64_t total = 0;
+  for (int round = 0; round < 40; ++round) {
+    const std::uint64_t acknowledged =
+        run_and_kill(path, std::chrono::microseconds(random() % 120'000));
+    total += acknowledged;
+    if (!folder.has("tangram.db")) continue;  // killed before there was one
+    auto store = Store::open(path, {});
+    ASSERT_TRUE(store) << store.error().message;
+    const auto contents = (*store)->load(0);
+    ASSERT_TRUE(contents) << contents.error().message;
+    if (contents->fresh) {
+      ASSERT_EQ(acknowledged, 0U);
+      continue;
+    }
+    const std::uint64_t there = std::stoull(contents->facts.at("batch"));
+    ASSERT_GE(there, batches + acknowledged);
+    ASSERT_LE(there, batches + acknowledged + 1);  // the last one may have been cut short
+    batches = there;
+    std::uint64_t jobs = 0;
+    for (std::uint64_t n = 1; n <= batches; ++n) jobs += n % 5 + 1;
+    ASSERT_EQ(contents->last_job, jobs);
+    ASSERT_EQ((*store)->counts()->jobs, jobs);
+    const auto replayed = replay(**store);
+    ASSERT_TRUE(replayed) << replayed.error().message;
+  }
+  EXPECT_GT(total, 40U);
+}
+
+}  // namespace
+}  // namespace tangram::store

@@ -1,0 +1,139 @@
+// Opening a store: the lock, then what kind of file it is, then whether it is whole, then its
+// version. One rule: whatever is wrong is said before anything is changed.
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "files/descriptor.hpp"
+#include "store/parts.hpp"
+
+namespace tangram::store {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kBusyMs = 5000;
+
+Result<void> check_folder(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code ignored;
+  if (folder.empty() || fs::is_directory(folder, ignored)) return {};
+  return not_found(cat("cannot open the store ", path, ": there is no folder ", folder.string(),
+                       ". Make it, or name another with --state-dir."));
+}
+
+Result<void> check_file(const std::string& path) {
+  const files::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) {
+    return failed(cat("cannot open the store ", path, ": ", std::strerror(errno), "."));
+  }
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::array<char, kMagic.size()> head{};
+  const ssize_t count = ::pread(file.get(), head.data(), head.size(), 0);
+  if (count < 0) {
+    return failed(cat("cannot read the store ", path, ": ", std::strerror(errno), "."));
+  }
+  if (count == 0) {
+    return invalid(cat("the store ", path, " is an empty file. ", how_to_recover(path)));
+  }
+  if (std::string_view(head.data(), static_cast<std::size_t>(count)) == kMagic) return {};
+  return invalid(cat(path, " is not a database, so not a store of Tangram. Name another file or ",
+                     "folder, or move it away."));
+}
+
+Result<void> check_whole(SQLite::Database& db, const std::string& path) {
+  const std::string found = db.execAndGet("PRAGMA quick_check(1)").getString();
+  if (found == "ok") return {};
+  return failed(
+      cat("the store ", path, " is damaged (", printable(found), "). ", how_to_recover(path)));
+}
+
+// A reader of a write-ahead log needs files beside the store; where the folder cannot be written
+// and there is no log, the file alone says everything.
+SQLite::Database open_read_only(const std::string& path) {
+  std::error_code ignored;
+  const bool has_log = fs::exists(path + "-wal", ignored);
+  if (has_log || ::access(fs::path(path).parent_path().c_str(), W_OK) == 0) {
+    return {path, SQLite::OPEN_READONLY, kBusyMs};
+  }
+  std::string uri = "file:";
+  for (const char c : path) {
+    if (c == '?' || c == '#' || c == '%') {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      const auto byte = static_cast<unsigned char>(c);
+      uri += {'%', kHex[byte >> 4U], kHex[byte & 15U]};
+    } else {
+      uri += c;
+    }
+  }
+  return {uri + "?immutable=1", SQLite::OPEN_READONLY | SQLite::OPEN_URI, kBusyMs};
+}
+
+Result<void> prepare(SQLite::Database& db, const std::string& path, const OpenOptions& options,
+                     const Schema& schema) {
+  const auto version = version_of(db, path);
+  if (!version) return std::unexpected(version.error());
+  if (const auto known = check_version(*version, path, schema); !known) return known;
+  if (const auto whole = check_whole(db, path); !whole) return whole;
+  if (*version < schema.version) {
+    if (options.read_only) {
+      return invalid(cat("the store ", path, " has version ", *version, ", this Tangram version ",
+                         schema.version, ". Start the daemon once: it brings the store forward."));
+    }
+    if (const auto done = migrate(db, path, *version, schema); !done) return done;
+  }
+  db.exec("PRAGMA foreign_keys = ON");
+  if (options.read_only) return {};
+  db.exec("PRAGMA journal_mode = WAL");
+  db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA journal_size_limit = 67108864");
+  return {};
+}
+
+// Where the journal stands: steps may have been cut behind the newest snapshot.
+void find_ends(Store::Parts& parts) {
+  parts.snapshot = static_cast<std::uint64_t>(
+      parts.db.execAndGet("SELECT coalesce(max(sequence), 0) FROM snapshots").getInt64());
+  const auto last = static_cast<std::uint64_t>(
+      parts.db.execAndGet("SELECT coalesce(max(sequence), 0) FROM journal").getInt64());
+  parts.sequence = std::max(last, parts.snapshot);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store::Parts>> open_parts(const std::string& path,
+                                                 const OpenOptions& options, const Schema& schema) {
+  if (const auto there = check_folder(path); !there) return std::unexpected(there.error());
+  std::optional<LockFile> lock;
+  std::error_code ignored;
+  const bool exists = fs::exists(path, ignored);
+  if (!exists && (options.read_only || !options.create)) {
+    return not_found(cat("there is no store at ", path, "."));
+  }
+  if (!options.read_only) {
+    auto taken = LockFile::take(path);
+    if (!taken) return std::unexpected(taken.error());
+    lock.emplace(*std::move(taken));
+  }
+  if (!exists) {
+    if (const auto made = make_store(path, schema); !made) return std::unexpected(made.error());
+  }
+  if (const auto is = check_file(path); !is) return std::unexpected(is.error());
+  try {
+    SQLite::Database db = options.read_only
+                              ? open_read_only(path)
+                              : SQLite::Database(path, SQLite::OPEN_READWRITE, kBusyMs);
+    if (const auto ready = prepare(db, path, options, schema); !ready) {
+      return std::unexpected(ready.error());
+    }
+    auto parts = std::make_unique<Store::Parts>(path, std::move(lock), std::move(db));
+    find_ends(*parts);
+    return parts;
+  } catch (const SQLite::Exception& error) {
+    return std::unexpected(sqlite_error(error, "open", path));
+  }
+}
+
+}  // namespace tangram::store

@@ -1,0 +1,240 @@
+// Opening a store that is not as it should be: what is wrong and what to do is said, and nothing is
+// changed.
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "files/test_folder.hpp"
+#include "store/copies.hpp"
+#include "store/parts.hpp"
+#include "store/replay.hpp"
+#include "store/test_body.hpp"
+
+namespace tangram::store {
+namespace {
+
+using files::testing::Folder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string why_not(const std::string& path, const OpenOptions& options = {}) {
+  const auto store = Store::open(path, options);
+  return store ? "it opened" : store.error().message;
+}
+
+void make(const std::string& path) {
+  auto store = Store::open(path, {});
+  ASSERT_TRUE(store) << store.error().message;
+  testing::Body body;
+  body.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
+  for (std::uint64_t id = 1; id <= 50; ++id) body.submit(id);
+  const auto done = (*store)->commit(body.take());
+  ASSERT_TRUE(done) << done.error().message;
+}
+
+TEST(OpenStore, NamesAMissingFolder) {
+  const Folder folder;
+  EXPECT_THAT(why_not(folder.at("none/tangram.db")),
+              AllOf(HasSubstr("there is no folder"), HasSubstr("none")));
+}
+
+TEST(OpenStore, MakesNoneUnlessAsked) {
+  const Folder folder;
+  EXPECT_THAT(why_not(folder.at("a"), {.read_only = true}), HasSubstr("there is no store"));
+  EXPECT_THAT(why_not(folder.at("a"), {.create = false}), HasSubstr("there is no store"));
+  EXPECT_FALSE(folder.has("a"));
+}
+
+TEST(OpenStore, RefusesOtherFiles) {
+  const Folder folder;
+  EXPECT_THAT(why_not(folder.write("empty", "")), HasSubstr("is an empty file"));
+  EXPECT_THAT(why_not(folder.write("text", "Dear diary, today I was not a database.")),
+              HasSubstr("is not a database"));
+  EXPECT_THAT(why_not(folder.write("short", "SQL")), HasSubstr("is not a database"));
+  EXPECT_THAT(why_not(folder.write("head", std::string("SQLite format 3\0", 16))),
+              AllOf(HasSubstr("head"), HasSubstr("damaged")));
+  SQLite::Database(folder.at("other"), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+      .exec("CREATE TABLE t (x)");
+  EXPECT_THAT(why_not(folder.at("other")), HasSubstr("not a store of Tangram"));
+  std::filesystem::create_directory(folder.at("folder"));
+  EXPECT_NE(why_not(folder.at("folder")), "it opened");
+}
+
+TEST(OpenStore, OnlyItsOwnerMayReadIt) {
+  const Folder folder;
+  make(folder.at("tangram.db"));
+  struct stat info{};
+  ASSERT_EQ(::stat(folder.at("tangram.db").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+}
+
+TEST(OpenStore, SaysThatAnotherDaemonHasIt) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  auto first = Store::open(path, {});
+  ASSERT_TRUE(first);
+  const auto second = Store::open(path, {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(second.error().message,
+              AllOf(HasSubstr("in use by another daemon"), HasSubstr(std::to_string(::getpid()))));
+  EXPECT_TRUE(Store::open(path, {.read_only = true}));  // looking is free
+  first->reset();
+  EXPECT_TRUE(Store::open(path, {}));
+}
+
+TEST(OpenStore, RefusesANewerVersionAndNamesBoth) {
+  const Folder folder;
+  make(folder.at("tangram.db"));
+  SQLite::Database(folder.at("tangram.db"), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 9");
+  EXPECT_THAT(why_not(folder.at("tangram.db")),
+              AllOf(HasSubstr("has version 9"), HasSubstr("up to version 1")));
+}
+
+TEST(OpenStore, BringsAnOlderVersionForwardAfterABackup) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  make(path);
+  const Migration steps[] = {{.from = 1, .sql = "ALTER TABLE gpus ADD COLUMN colour TEXT"},
+                             {.from = 2, .sql = "CREATE TABLE extra (x)"}};
+  const Schema newer{.version = 3, .sql = nullptr, .migrations = steps};
+  {
+    const auto parts = open_parts(path, {}, newer);
+    ASSERT_TRUE(parts) << parts.error().message;
+    EXPECT_EQ((*parts)->db.execAndGet("PRAGMA user_version").getInt(), 3);
+    (*parts)->db.exec("SELECT colour FROM gpus");
+    (*parts)->db.exec("SELECT x FROM extra");
+  }
+  std::string backup;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.at(""))) {
+    const std::string name = entry.path().string();
+    if (name.find("tangram.db.backup-v1-") != std::string::npos) backup = name;
+  }
+  ASSERT_FALSE(backup.empty());
+  auto old = Store::open(backup, {.read_only = true});
+  ASSERT_TRUE(old) << old.error().message;
+  EXPECT_EQ((*old)->counts()->jobs, 50U);
+  EXPECT_TRUE(replay(**old));
+  EXPECT_THAT(why_not(path), HasSubstr("has version 3"));
+}
+
+// A migration that fails leaves the store as it was.
+TEST(OpenStore, AFailedMigrationIsTakenBack) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  make(path);
+  const Migration steps[] = {{.from = 1, .sql = "CREATE TABLE extra (x); SELECT nonsense"}};
+  EXPECT_FALSE(open_parts(path, {}, {.version = 2, .sql = nullptr, .migrations = steps}));
+  const auto no_way = open_parts(path, {}, {.version = 2, .sql = nullptr, .migrations = {}});
+  ASSERT_FALSE(no_way);
+  EXPECT_THAT(no_way.error().message, HasSubstr("no way from"));
+  auto store = Store::open(path, {});
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ((*store)->counts()->version, 1);
+  EXPECT_TRUE(replay(**store));
+}
+
+TEST(OpenStore, AnOlderVersionCannotBeOnlyLookedAt) {
+  const Folder folder;
+  make(folder.at("tangram.db"));
+  const auto parts = open_parts(folder.at("tangram.db"), {.read_only = true},
+                                {.version = 2, .sql = nullptr, .migrations = {}});
+  ASSERT_FALSE(parts);
+  EXPECT_THAT(parts.error().message, HasSubstr("Start the daemon"));
+}
+
+// Wherever bytes are damaged or cut off: an error, or a store that still says what it said.
+TEST(OpenStore, DamageIsSeenOrDoesNoHarm) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  make(path);
+  const std::string good = folder.read("tangram.db");
+  const core::Saved saved = *(*Store::open(path, {}))->scheduler();
+  int refused = 0;
+  for (std::size_t at = 0; at < good.size(); at += 1021) {
+    std::string bad = good;
+    for (std::size_t i = at; i < std::min(at + 64, bad.size()); ++i) bad[i] = '\x5A';
+    folder.write("bad.db", bad);
+    const auto store = Store::open(folder.at("bad.db"), {});
+    if (!store) {
+      ++refused;
+      EXPECT_THAT(store.error().message, HasSubstr("bad.db"));
+      continue;
+    }
+    const auto read = (*store)->scheduler();
+    EXPECT_TRUE(!read || *read == saved || !replay(**store)) << "at " << at;
+  }
+  EXPECT_GT(refused, 0);
+  for (std::size_t size = 1; size < good.size(); size += 4096 + 511) {
+    folder.write("cut.db", good.substr(0, size));
+    EXPECT_NE(why_not(folder.at("cut.db")), "it opened") << size;
+  }
+  EXPECT_THAT(why_not(folder.at("cut.db")), HasSubstr("tangram store restore"));
+}
+
+TEST(OpenStore, AFolderThatCannotBeWritten) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const Folder folder;
+  std::filesystem::create_directory(folder.at("locked"));
+  ::chmod(folder.at("locked").c_str(), 0500);
+  EXPECT_THAT(why_not(folder.at("locked/tangram.db")), HasSubstr("can be written"));
+  ::chmod(folder.at("locked").c_str(), 0700);
+}
+
+TEST(OpenStore, AReaderDoesNotWrite) {
+  const Folder folder;
+  make(folder.at("tangram.db"));
+  auto store = Store::open(folder.at("tangram.db"), {.read_only = true});
+  ASSERT_TRUE(store) << store.error().message;
+  const auto done = (*store)->commit({});
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("cannot be written"));
+  EXPECT_TRUE((*store)->load(0));
+}
+
+TEST(Copies, ABackupIsWholeWhileADaemonWrites) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  make(path);
+  auto daemon = Store::open(path, {});
+  ASSERT_TRUE(daemon);
+  const auto done = back_up(path, folder.at("copy.db"), false);
+  ASSERT_TRUE(done) << done.error().message;
+  auto copy = Store::open(folder.at("copy.db"), {.read_only = true});
+  ASSERT_TRUE(copy) << copy.error().message;
+  EXPECT_EQ(*(*copy)->scheduler(), *(*daemon)->scheduler());
+  EXPECT_THAT(back_up(path, folder.at("copy.db"), false).error().message, HasSubstr("--force"));
+  EXPECT_TRUE(back_up(path, folder.at("copy.db"), true));
+  EXPECT_FALSE(folder.has("copy.db.unchecked"));
+  EXPECT_FALSE(folder.has("copy.db.unchecked-wal"));
+  EXPECT_EQ(back_up(folder.at("no.db"), folder.at("x"), false).error().code, ErrorCode::kNotFound);
+}
+
+TEST(Copies, ABackupIsPutBackUnlessADaemonRuns) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  make(path);
+  ASSERT_TRUE(back_up(path, folder.at("copy.db"), false));
+  {
+    auto daemon = Store::open(path, {});
+    ASSERT_TRUE(daemon);
+    Changes changes;
+    changes.facts = {{"later", "yes"}};
+    changes.scheduler.rest = (*daemon)->scheduler()->rest;
+    ASSERT_TRUE((*daemon)->commit(changes));
+    EXPECT_THAT(put_back(folder.at("copy.db"), path).error().message, HasSubstr("in use"));
+  }
+  const auto kept = put_back(folder.at("copy.db"), path);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_THAT(*kept, HasSubstr("tangram.db.replaced-"));
+  EXPECT_TRUE((*Store::open(path, {}))->load(0)->facts.empty());
+  EXPECT_EQ((*Store::open(*kept, {.read_only = true}))->load(0)->facts.at("later"), "yes");
+  EXPECT_THAT(put_back(folder.write("bad", "x"), path).error().message,
+              HasSubstr("not a database"));
+}
+
+}  // namespace
+}  // namespace tangram::store

@@ -1,0 +1,114 @@
+// See replay.hpp.
+#include "store/replay.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "core/scheduler.hpp"
+#include "core/transcript.hpp"
+#include "policies/registry.hpp"
+#include "store/decisions.hpp"
+#include "store/parts.hpp"
+#include "store/saved_json.hpp"
+
+namespace tangram::store {
+namespace {
+
+constexpr std::size_t kStepsAtOnce = 1000;
+
+Result<core::Scheduler> scheduler_at(const Beginning& beginning) {
+  const auto policies = policies::find_policies(beginning.scheduler.rest.tuning);
+  if (!policies) return std::unexpected(policies.error());
+  return core::Scheduler::restore(beginning.scheduler, *policies);
+}
+
+// What the scheduler takes on trust from a body, but a damaged journal may break.
+std::string wrong_with(const core::Node& node, const Step& step) {
+  if (step.at < node.now()) return "time goes back";
+  const auto illegal = [&](core::GpuId g, mig::Placement p) {
+    if (g.value() >= node.gpu_count()) return false;  // ignored
+    const mig::Model& model = node.model(g);
+    return p.profile.value() >= model.profiles().size() || !model.placement(p.profile, p.start);
+  };
+  if (const auto* e = std::get_if<core::ForeignSeen>(&step.event)) {
+    return illegal(e->gpu, e->placement) ? "an impossible placement" : "";
+  }
+  if (const auto* e = std::get_if<core::ForeignGone>(&step.event)) {
+    return illegal(e->gpu, e->placement) ? "an impossible placement" : "";
+  }
+  return "";
+}
+
+Result<void> replay_step(core::Scheduler& scheduler, const Step& step) {
+  if (const std::string wrong = wrong_with(scheduler.node(), step); !wrong.empty()) {
+    return failed(cat("step ", step.sequence, " of the journal cannot be: ", wrong, "."));
+  }
+  core::Actions actions;
+  scheduler.step(step.at, step.event, actions);
+  const std::string now = decisions_text(scheduler.node(), actions);
+  if (now == step.decisions) return {};
+  return failed(cat("step ", step.sequence, " (", core::to_text(scheduler.node(), step.event),
+                    ") is decided otherwise.\nThen:\n", step.decisions, "\nNow:\n", now));
+}
+
+// The first part of the two that differs, both as text.
+std::string difference(const core::Saved& replayed, const core::Saved& stored) {
+  const auto say = [](std::string_view what, const std::string& a, const std::string& b) {
+    return cat(what, "\nReplayed:\n", a, "\nStored:\n", b);
+  };
+  const std::string rest = saved_json(replayed.rest);
+  if (rest != saved_json(stored.rest)) return say("the scheduler", rest, saved_json(stored.rest));
+  const auto text = [](const auto& list, std::size_t i) {
+    return i < list.size() ? saved_json(list[i]) : std::string("(none)");
+  };
+  const auto first = [&](std::string_view what, const auto& a, const auto& b) {
+    for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+      if (text(a, i) != text(b, i)) return say(what, text(a, i), text(b, i));
+    }
+    return std::string();
+  };
+  const std::string gpu = first("a GPU", replayed.gpus, stored.gpus);
+  if (!gpu.empty()) return gpu;
+  const std::string job = first("a job", replayed.jobs, stored.jobs);
+  return job.empty() ? "the model of a GPU" : job;
+}
+
+Result<Replayed> replay_from(Store& store, const Beginning& beginning) {
+  auto scheduler = scheduler_at(beginning);
+  if (!scheduler) return std::unexpected(scheduler.error());
+  Replayed replayed{.first = 0, .last = beginning.sequence, .steps = 0};
+  while (true) {
+    const auto steps = store.steps(replayed.last + 1, kStepsAtOnce);
+    if (!steps) return std::unexpected(steps.error());
+    for (const Step& step : *steps) {
+      if (step.sequence != replayed.last + 1) {
+        return failed(cat("step ", replayed.last + 1, " is missing from the journal."));
+      }
+      if (const auto same = replay_step(*scheduler, step); !same) {
+        return std::unexpected(same.error());
+      }
+      replayed.last = step.sequence;
+      if (replayed.steps++ == 0) replayed.first = step.sequence;
+    }
+    if (steps->size() < kStepsAtOnce) break;
+  }
+  const auto stored = store.scheduler();
+  if (!stored) return std::unexpected(stored.error());
+  const core::Saved end = scheduler->save();
+  if (end == *stored) return replayed;
+  return failed(cat("after step ", replayed.last,
+                    " the tables differ from the journal: ", difference(end, *stored)));
+}
+
+}  // namespace
+
+Result<Replayed> replay(Store& store) {
+  return store.parts_->guarded("replay", [&]() -> Result<Replayed> {
+    const ReadTransaction together(store.parts_->db);
+    const auto beginning = store.beginning();
+    if (!beginning) return std::unexpected(beginning.error());
+    return replay_from(store, *beginning);
+  });
+}
+
+}  // namespace tangram::store

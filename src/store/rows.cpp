@@ -1,0 +1,153 @@
+// See rows.hpp.
+#include "store/rows.hpp"
+
+namespace tangram::store {
+namespace {
+
+#define JOB_COLUMNS                                                                      \
+  "id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, port, run, " \
+  "exit_code, exit_signal, restarts, submitted, started, ended, coalesce(request, '') "  \
+  "FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
+
+constexpr const char* kWriteJobRow =
+    "INSERT INTO jobs (id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, "
+    "port, run, exit_code, exit_signal, restarts, submitted, started, ended) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (id) DO UPDATE SET "
+    "uid = excluded.uid, user = excluded.user, name = excluded.name, "
+    "profile = excluded.profile, state = excluded.state, over = excluded.over, "
+    "reason = excluded.reason, gpu = excluded.gpu, start = excluded.start, "
+    "mig_uuid = excluded.mig_uuid, port = excluded.port, run = excluded.run, "
+    "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
+    "restarts = excluded.restarts, submitted = excluded.submitted, "
+    "started = excluded.started, ended = excluded.ended";
+constexpr const char* kWriteRunRow =
+    "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "
+    "stop_asked, exit_code, exit_signal, reason, asked, started, ended) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (run) DO UPDATE SET "
+    "job = excluded.job, gpu = excluded.gpu, instance = excluded.instance, "
+    "start = excluded.start, profile = excluded.profile, "
+    "mig_uuid = excluded.mig_uuid, port = excluded.port, boot = excluded.boot, "
+    "over = excluded.over, stop_asked = excluded.stop_asked, "
+    "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
+    "reason = excluded.reason, asked = excluded.asked, "
+    "started = excluded.started, ended = excluded.ended";
+constexpr const char* kWriteGpuRow =
+    "INSERT INTO gpus (gpu, uuid, name) "
+    "VALUES (?, ?, ?) "
+    "ON CONFLICT (gpu) DO UPDATE SET "
+    "uuid = excluded.uuid, name = excluded.name";
+constexpr const char* kWriteInstanceRow =
+    "INSERT INTO instances (instance, gpu, profile, start, mig_uuid, created) "
+    "VALUES (?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (instance) DO UPDATE SET "
+    "gpu = excluded.gpu, profile = excluded.profile, start = excluded.start, "
+    "mig_uuid = excluded.mig_uuid, created = excluded.created";
+constexpr const char* kWriteMoveRow =
+    "INSERT INTO moves (job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (job, begun) DO UPDATE SET "
+    "kind = excluded.kind, from_gpu = excluded.from_gpu, "
+    "from_start = excluded.from_start, to_gpu = excluded.to_gpu, "
+    "to_start = excluded.to_start, ended = excluded.ended, "
+    "result = excluded.result";
+
+}  // namespace
+
+namespace sql {
+
+const char* const kJob = "SELECT " JOB_COLUMNS "WHERE id = ?";
+const char* const kPastJobs =
+    "SELECT " JOB_COLUMNS "WHERE over = 1 AND id < ? ORDER BY id DESC LIMIT ?";
+const char* const kLivingJobs = "SELECT " JOB_COLUMNS "WHERE over = 0 ORDER BY id";
+const char* const kRunsOfJob =
+    "SELECT run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "
+    "stop_asked, exit_code, exit_signal, reason, asked, started, ended "
+    "FROM runs WHERE job = ? ORDER BY run";
+const char* const kGpus =
+    "SELECT gpu, uuid, name "
+    "FROM gpus ORDER BY gpu";
+const char* const kInstances =
+    "SELECT instance, gpu, profile, start, mig_uuid, created "
+    "FROM instances ORDER BY instance";
+const char* const kMovesOfJob =
+    "SELECT job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result "
+    "FROM moves WHERE job = ? ORDER BY begun";
+
+}  // namespace sql
+
+JobRow read_job(Query& query) {
+  JobRow row;
+  query.row(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
+            row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
+            row.restarts, row.submitted, row.started, row.ended, row.request);
+  return row;
+}
+
+RunRow read_run(Query& query) {
+  RunRow row;
+  query.row(row.run, row.job, row.gpu, row.instance, row.start, row.profile, row.mig_uuid, row.port,
+            row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal, row.reason,
+            row.asked, row.started, row.ended);
+  return row;
+}
+
+GpuRow read_gpu(Query& query) {
+  GpuRow row;
+  query.row(row.gpu, row.uuid, row.name);
+  return row;
+}
+
+InstanceRow read_instance(Query& query) {
+  InstanceRow row;
+  query.row(row.instance, row.gpu, row.profile, row.start, row.mig_uuid, row.created);
+  return row;
+}
+
+MoveRow read_move(Query& query) {
+  MoveRow row;
+  query.row(row.job, row.begun, row.kind, row.from_gpu, row.from_start, row.to_gpu, row.to_start,
+            row.ended, row.result);
+  return row;
+}
+
+void write(Statements& statements, const JobRow& row) {
+  Query(statements.get(kWriteJobRow))
+      .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
+            row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
+            row.restarts, row.submitted, row.started, row.ended)
+      .run();
+  if (row.request.empty()) return;  // it is there already
+  Query(statements.get("INSERT INTO requests (job, request) VALUES (?, ?) "
+                       "ON CONFLICT (job) DO UPDATE SET request = excluded.request"))
+      .bind(row.id, row.request)
+      .run();
+}
+
+void write(Statements& statements, const RunRow& row) {
+  Query(statements.get(kWriteRunRow))
+      .bind(row.run, row.job, row.gpu, row.instance, row.start, row.profile, row.mig_uuid, row.port,
+            row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal, row.reason,
+            row.asked, row.started, row.ended)
+      .run();
+}
+
+void write(Statements& statements, const GpuRow& row) {
+  Query(statements.get(kWriteGpuRow)).bind(row.gpu, row.uuid, row.name).run();
+}
+
+void write(Statements& statements, const InstanceRow& row) {
+  Query(statements.get(kWriteInstanceRow))
+      .bind(row.instance, row.gpu, row.profile, row.start, row.mig_uuid, row.created)
+      .run();
+}
+
+void write(Statements& statements, const MoveRow& row) {
+  Query(statements.get(kWriteMoveRow))
+      .bind(row.job, row.begun, row.kind, row.from_gpu, row.from_start, row.to_gpu, row.to_start,
+            row.ended, row.result)
+      .run();
+}
+
+}  // namespace tangram::store

@@ -1,0 +1,289 @@
+// The store: what is committed comes back, all of it; what fails leaves nothing behind; the journal
+// and the tables vouch for each other.
+#include "store/store.hpp"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "files/test_folder.hpp"
+#include "store/parts.hpp"
+#include "store/replay.hpp"
+#include "store/test_body.hpp"
+
+namespace tangram::store {
+namespace {
+
+using files::testing::Folder;
+using testing::Body;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::job_row;
+using testing::live;
+using testing::must;
+using testing::open_at;
+using testing::run_row;
+using testing::wall;
+
+// Everything that a row can say, apart from the zeros.
+JobRow full_job(std::uint64_t id) {
+  return {.id = id,
+          .uid = 0xFFFF'FFFEU,
+          .user = "ada",
+          .request = "{\"command\":[\"\\u0000\"]}",
+          .name = "näme",
+          .profile = "1g.5gb",
+          .state = "running",
+          .over = false,
+          .reason = "because",
+          .gpu = 0,
+          .start = 6,
+          .mig_uuid = "MIG-1",
+          .port = 65'535,
+          .run = 3,
+          .exit_code = -1,
+          .exit_signal = 9,
+          .restarts = 2,
+          .submitted = wall(1),
+          .started = wall(2),
+          .ended = wall(-3)};
+}
+RunRow full_run(std::uint32_t run, std::uint64_t job) {
+  return {.run = run,
+          .job = job,
+          .gpu = 1,
+          .instance = 2,
+          .start = 3,
+          .profile = "1g.5gb",
+          .mig_uuid = "MIG-2",
+          .port = 0,
+          .boot = "boot",
+          .over = true,
+          .stop_asked = true,
+          .exit_code = 0,
+          .exit_signal = 0,
+          .reason = "done",
+          .asked = wall(4),
+          .started = wall(5),
+          .ended = wall(6)};
+}
+
+std::string text(const JobRow& r) {
+  std::ostringstream out;
+  const auto opt = [](const auto& x) { return x ? std::to_string(*x) : std::string("-"); };
+  const auto when = [](const std::optional<WallTime>& t) {
+    return t ? std::to_string(t->time_since_epoch().count()) : std::string("-");
+  };
+  out << r.id << '|' << r.uid << '|' << r.user << '|' << r.request << '|' << r.name << '|'
+      << r.profile << '|' << r.state << '|' << r.over << '|' << r.reason << '|' << opt(r.gpu) << '|'
+      << opt(r.start) << '|' << r.mig_uuid << '|' << opt(r.port) << '|' << opt(r.run) << '|'
+      << opt(r.exit_code) << '|' << opt(r.exit_signal) << '|' << r.restarts << '|'
+      << when(r.submitted) << '|' << when(r.started) << '|' << when(r.ended);
+  return out.str();
+}
+std::string text(const RunRow& r) {
+  std::ostringstream out;
+  const auto opt = [](const auto& x) { return x ? std::to_string(*x) : std::string("-"); };
+  const auto when = [](const std::optional<WallTime>& t) {
+    return t ? std::to_string(t->time_since_epoch().count()) : std::string("-");
+  };
+  out << r.run << '|' << r.job << '|' << r.gpu << '|' << r.instance << '|' << r.start << '|'
+      << r.profile << '|' << r.mig_uuid << '|' << opt(r.port) << '|' << r.boot << '|' << r.over
+      << '|' << r.stop_asked << '|' << opt(r.exit_code) << '|' << opt(r.exit_signal) << '|'
+      << r.reason << '|' << when(r.asked) << '|' << when(r.started) << '|' << when(r.ended);
+  return out.str();
+}
+
+TEST(Store, BeginsFresh) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  const auto contents = store->load(10);
+  ASSERT_TRUE(contents) << contents.error().message;
+  EXPECT_TRUE(contents->fresh);
+  EXPECT_EQ(contents->last_job, 0U);
+  EXPECT_EQ(store->last_step(), 0U);
+}
+
+TEST(Store, GivesBackEveryRow) {
+  const Folder folder;
+  {
+    auto store = open_at(folder.at("tangram.db"));
+    Changes changes;
+    changes.jobs = {full_job(7), job_row(8)};
+    changes.runs = {full_run(3, 7), run_row(4, 8)};
+    changes.gpus = {{0, "GPU-a", "A100"}, {1, "GPU-b", ""}};
+    changes.instances = {{5, 0, "1g.5gb", 6, "MIG-5", wall(9)}, {6, 1, "", 0, "", {}}};
+    changes.moves = {{7, "intra", 0, 1, 2, 3, wall(10), wall(11), "done"},
+                     {7, "inter", 4, 5, 6, 7, wall(12), std::nullopt, ""}};
+    changes.facts = {{"boot", "b1"}, {"node", ""}};
+    must(store->commit(changes));
+  }
+  auto store = open_at(folder.at("tangram.db"));
+  const auto contents = store->load(10);
+  ASSERT_TRUE(contents) << contents.error().message;
+  EXPECT_FALSE(contents->fresh);
+  ASSERT_EQ(contents->jobs.size(), 2U);
+  EXPECT_EQ(text(contents->jobs[0]), text(full_job(7)));
+  EXPECT_EQ(text(contents->jobs[1]), text(job_row(8)));
+  ASSERT_EQ(contents->runs.size(), 2U);
+  EXPECT_EQ(text(contents->runs[0]), text(full_run(3, 7)));
+  EXPECT_EQ(text(contents->runs[1]), text(run_row(4, 8)));
+  ASSERT_EQ(contents->gpus.size(), 2U);
+  EXPECT_EQ(contents->gpus[0].uuid + contents->gpus[0].name, "GPU-aA100");
+  ASSERT_EQ(contents->instances.size(), 2U);
+  EXPECT_EQ(contents->instances[0].mig_uuid, "MIG-5");
+  EXPECT_EQ(contents->instances[0].created, wall(9));
+  ASSERT_EQ(contents->moves.size(), 2U);
+  EXPECT_EQ(contents->moves[0].result, "done");
+  EXPECT_EQ(contents->moves[1].ended, std::nullopt);
+  EXPECT_EQ(contents->moves[1].to_start, 7U);
+  EXPECT_EQ(contents->facts.at("boot"), "b1");
+  EXPECT_EQ(contents->last_job, 8U);
+}
+
+TEST(Store, ReplacesRowsOfTheSameKey) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes changes;
+  changes.jobs = {full_job(7)};
+  changes.runs = {full_run(3, 7)};
+  changes.instances = {{5, 0, "1g.5gb", 6, "MIG-5", wall(9)}};
+  changes.moves = {{7, "intra", 0, 1, 2, 3, wall(10), std::nullopt, ""}};
+  must(store->commit(changes));
+  JobRow later = full_job(7);
+  later.request.clear();  // the store has it
+  later.state = "stopping";
+  later.gpu.reset();
+  Changes more;
+  more.jobs = {later};
+  more.instances_gone = {5, 99};
+  more.moves = {{7, "intra", 0, 1, 2, 3, wall(10), wall(20), "done"}};
+  must(store->commit(more));
+  const auto contents = store->load(0);
+  ASSERT_TRUE(contents);
+  later.request = full_job(7).request;
+  EXPECT_EQ(text(contents->jobs.at(0)), text(later));
+  EXPECT_EQ(contents->runs.size(), 1U);  // untouched by the change of its job
+  EXPECT_TRUE(contents->instances.empty());
+  ASSERT_EQ(contents->moves.size(), 1U);
+  EXPECT_EQ(contents->moves[0].result, "done");
+}
+
+TEST(Store, LoadsTheNewestOfThoseThatAreOver) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes changes;
+  for (std::uint64_t id = 1; id <= 10; ++id) {
+    changes.jobs.push_back(job_row(id, id != 2, wall(1)));
+    changes.runs.push_back(run_row(static_cast<std::uint32_t>(id), id));
+  }
+  must(store->commit(changes));
+  const auto contents = store->load(3);
+  ASSERT_TRUE(contents);
+  std::vector<std::uint64_t> ids;
+  for (const JobRow& job : contents->jobs) ids.push_back(job.id);
+  EXPECT_THAT(ids, ElementsAre(2, 8, 9, 10));
+  EXPECT_EQ(contents->runs.size(), 4U);
+  EXPECT_EQ(contents->jobs_over, 9U);
+  const auto past = store->past_jobs(8, 2);
+  ASSERT_TRUE(past);
+  ASSERT_EQ(past->size(), 2U);
+  EXPECT_EQ((*past)[0].id, 7U);
+  EXPECT_EQ((*past)[1].id, 6U);
+  EXPECT_EQ(store->job(5)->value().id, 5U);
+  EXPECT_FALSE(store->job(11)->has_value());
+  EXPECT_EQ(store->runs(5)->at(0).run, 5U);
+  const auto all = store->past_jobs(~std::uint64_t{0}, 100);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->size(), 9U);
+}
+
+TEST(Store, GivesTheSchedulerBackAndTheJournalAgrees) {
+  const Folder folder;
+  Body body;
+  {
+    auto store = open_at(folder.at("tangram.db"));
+    live(*store, body, 1, 40);
+    const auto replayed = replay(*store);
+    ASSERT_TRUE(replayed) << replayed.error().message;
+    EXPECT_EQ(replayed->first, 1U);
+    EXPECT_EQ(replayed->last, store->last_step());
+    EXPECT_EQ(replayed->steps, store->last_step());
+  }
+  auto store = open_at(folder.at("tangram.db"));
+  const auto contents = store->load(0);
+  ASSERT_TRUE(contents) << contents.error().message;
+  EXPECT_EQ(contents->scheduler, body.scheduler().save());
+  // A body that begins from it goes on as the first would.
+  Body restored(*contents);
+  live(*store, restored, 100, 20);
+  const auto replayed = replay(*store);
+  EXPECT_TRUE(replayed) << replayed.error().message;
+}
+
+// Whatever a batch stumbles over, the store is as it was and takes the next one.
+TEST(Store, AFullDiskLeavesItAsItWas) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Body body;
+  live(*store, body, 1, 10);
+  const core::Saved before = *store->scheduler();
+  const std::uint64_t last = store->last_step();
+  store.reset();
+  {
+    auto parts = open_parts(folder.at("tangram.db"), {}, current_schema());
+    ASSERT_TRUE(parts);
+    const auto pages = (*parts)->db.execAndGet("PRAGMA page_count").getInt64();
+    (*parts)->db.exec("PRAGMA max_page_count = " + std::to_string(pages + 1));
+    Store small(*std::move(parts));
+    Changes large;
+    large.jobs.push_back(job_row(999));
+    large.jobs[0].request = std::string(1'000'000, 'x');
+    const auto done = small.commit(large);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(done.error().message, HasSubstr("the disk is full"));
+    EXPECT_EQ(*small.scheduler(), before);
+    EXPECT_EQ(small.last_step(), last);
+    EXPECT_FALSE(small.job(999)->has_value());
+    Changes next;
+    next.scheduler.rest = before.rest;
+    next.facts = {{"a", "b"}};
+    must(small.commit(next));
+  }
+  store = open_at(folder.at("tangram.db"));
+  EXPECT_EQ(store->load(0)->facts.at("a"), "b");
+  EXPECT_TRUE(replay(*store)) << replay(*store).error().message;
+}
+
+TEST(Store, ARowWithoutItsJobIsRefusedAndTakenBack) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes orphan;
+  orphan.steps.emplace_back().event = core::WakeUp{};
+  orphan.runs.push_back(run_row(1, 77));
+  const auto done = store->commit(orphan);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("FOREIGN KEY"));
+  EXPECT_EQ(store->last_step(), 0U);
+  EXPECT_TRUE(store->load(0)->fresh);
+  must(store->commit({}));
+}
+
+TEST(Store, SavedStateThatCannotBeReadIsAnError) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Body body;
+  live(*store, body, 1, 10);
+  SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READWRITE);
+  db.exec("UPDATE saved_jobs SET state = substr(state, 1, 20)");
+  const auto contents = store->load(0);
+  ASSERT_FALSE(contents);
+  EXPECT_THAT(contents.error().message, HasSubstr("tangram store restore"));
+}
+
+// A snapshot every so many steps, so that trimming never has to wait for one.
+
+}  // namespace
+}  // namespace tangram::store

@@ -1,0 +1,88 @@
+// Store::trim(): what is older than retention says goes, in small bites, so that no batch waits for
+// long. One rule: the journal is cut only behind a snapshot, and older snapshots go first: from the
+// oldest one that is left, all steps are there.
+#include <algorithm>
+#include <chrono>
+
+#include "store/parts.hpp"
+
+namespace tangram::store {
+namespace {
+
+constexpr std::int64_t kJobsPerBite = 200;
+constexpr std::int64_t kStepsPerBite = 5000;
+
+std::int64_t number(Query& query) { return query.next() ? query.column<std::int64_t>(0) : 0; }
+
+// Jobs that are over and too old, or too many; the longest over first.
+std::vector<std::uint64_t> jobs_to_forget(Store::Parts& parts, const Retention& retention) {
+  Query count = parts.query("SELECT count(*) FROM jobs WHERE over = 1");
+  const std::int64_t surplus = number(count) - static_cast<std::int64_t>(retention.most_jobs);
+  const auto now = std::chrono::system_clock::now();
+  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - retention.jobs;
+  std::vector<std::uint64_t> ids;
+  Query query =
+      parts.query("SELECT id, coalesce(ended, 0) FROM jobs WHERE over = 1 ORDER BY ended LIMIT ?");
+  query.bind(kJobsPerBite);
+  while (query.next()) {
+    const bool too_many = static_cast<std::int64_t>(ids.size()) < surplus;
+    if (!too_many && query.column<WallTime>(1) >= oldest) break;
+    ids.push_back(query.column<std::uint64_t>(0));
+  }
+  return ids;
+}
+
+void forget_job(Store::Parts& parts, std::uint64_t id, std::vector<std::uint32_t>& runs_gone) {
+  {
+    Query runs = parts.query("SELECT run FROM runs WHERE job = ?");
+    runs.bind(id);
+    while (runs.next()) runs_gone.push_back(runs.column<std::uint32_t>(0));
+  }
+  parts.query("UPDATE forgotten SET jobs = jobs + 1, last_job = max(last_job, ?)").bind(id).run();
+  parts.query("DELETE FROM jobs WHERE id = ?").bind(id).run();  // with all that refers to it
+}
+
+// The snapshot behind which the journal may be cut: the oldest that leaves few enough steps.
+std::uint64_t cut_at(Store::Parts& parts, std::uint64_t most_steps) {
+  const std::uint64_t from = parts.sequence > most_steps ? parts.sequence - most_steps : 0;
+  Query query = parts.query("SELECT coalesce(min(sequence), 0) FROM snapshots WHERE sequence >= ?");
+  query.bind(from);
+  return static_cast<std::uint64_t>(number(query));
+}
+
+// Whether more is to be cut.
+bool cut_journal(Store::Parts& parts, std::uint64_t at) {
+  parts.query("DELETE FROM snapshots WHERE sequence < ?").bind(at).run();
+  parts
+      .query(
+          "DELETE FROM journal WHERE sequence IN "
+          "(SELECT sequence FROM journal WHERE sequence <= ? ORDER BY sequence LIMIT ?)")
+      .bind(at, kStepsPerBite)
+      .run();
+  Query left =
+      parts.query("SELECT count(*) FROM (SELECT 1 FROM journal WHERE sequence <= ? LIMIT 1)");
+  left.bind(at);
+  return number(left) > 0;
+}
+
+}  // namespace
+
+Result<bool> Store::trim(const Retention& retention, std::vector<std::uint32_t>& runs_gone) {
+  Parts& parts = *parts_;
+  const std::size_t known = runs_gone.size();
+  bool snapshot_taken = false;
+  const auto more = parts.in_transaction("trim", [&]() -> Result<bool> {
+    const std::vector<std::uint64_t> ids = jobs_to_forget(parts, retention);
+    for (const std::uint64_t id : ids) forget_job(parts, id, runs_gone);
+    const bool too_long = parts.sequence > parts.snapshot + retention.most_steps;
+    if (too_long) parts.take_snapshot(parts.sequence);
+    snapshot_taken = too_long;
+    const bool more_steps = cut_journal(parts, cut_at(parts, retention.most_steps));
+    return more_steps || static_cast<std::int64_t>(ids.size()) == kJobsPerBite;
+  });
+  if (!more) runs_gone.resize(known);
+  if (more && snapshot_taken) parts.snapshot = parts.sequence;
+  return more;
+}
+
+}  // namespace tangram::store
