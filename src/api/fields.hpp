@@ -1,0 +1,95 @@
+// Fields: one JSON object of the wire, read key by key. Readers do not stop at a mistake: the first
+// one is kept, the value comes back empty, and the caller asks once, at the end. One rule: every
+// message begins with the key as a path ("probe.interval: …") and says what is allowed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "api/job.hpp"
+#include "base/error.hpp"
+
+namespace tangram::api {
+
+// The first mistake of a document, if any.
+class Mistakes {
+ public:
+  void add(std::string_view key, std::string_view message);
+  [[nodiscard]] const std::optional<Error>& first() const { return first_; }
+
+ private:
+  std::optional<Error> first_;
+};
+
+struct Bounds {
+  std::uint64_t lowest;
+  std::uint64_t highest;
+};
+
+struct ListLimits {
+  std::size_t entries;
+  std::size_t bytes;  // of all entries
+};
+
+// A key that is absent and one that is null are the same. Every text is free of NULs.
+class Fields {
+ public:
+  // `path` is what stands before the keys in messages; `what` names the object: "a job".
+  Fields(const boost::json::value& document, std::string path, std::string_view what,
+         Mistakes& mistakes);
+
+  [[nodiscard]] bool has(std::string_view key);
+  void mistake(std::string_view key, std::string_view message) const;
+
+  [[nodiscard]] std::optional<bool> flag(std::string_view key);
+  [[nodiscard]] std::optional<std::uint64_t> number(std::string_view key, Bounds bounds);
+  [[nodiscard]] std::optional<std::int64_t> signed_number(std::string_view key);
+  [[nodiscard]] std::optional<double> decimal(std::string_view key);
+  [[nodiscard]] std::optional<std::chrono::milliseconds> duration(std::string_view key,
+                                                                  Bounds milliseconds);
+  [[nodiscard]] std::optional<std::uint64_t> bytes(std::string_view key, Bounds bounds);
+  [[nodiscard]] std::optional<WallTime> wall(std::string_view key);
+  [[nodiscard]] std::string text(std::string_view key, std::size_t longest = kLongestText);
+  // Of a text that is one of the words, its place among them.
+  [[nodiscard]] std::optional<std::size_t> word(std::string_view key,
+                                                std::span<const std::string_view> words);
+  [[nodiscard]] std::vector<std::string> texts(std::string_view key, ListLimits limits);
+  [[nodiscard]] std::map<std::string, std::string> text_map(std::string_view key,
+                                                            ListLimits limits);
+  // The elements of a list or the members of an object, with their paths.
+  void each(std::string_view key,
+            const std::function<void(const boost::json::value&, const std::string& path)>& read);
+  void each_member(std::string_view key,
+                   const std::function<void(std::string_view name, const boost::json::value&,
+                                            const std::string& path)>& read);
+  [[nodiscard]] const boost::json::value* value(std::string_view key);
+
+  // What was never asked for is a mistake. Views are read without it: a newer daemon may say more.
+  void refuse_others() const;
+
+  [[nodiscard]] std::string path_of(std::string_view key) const;
+
+  static constexpr std::size_t kLongestText = std::size_t{1} << 20U;
+
+ private:
+  [[nodiscard]] std::optional<std::string> text_in(const boost::json::value& value,
+                                                   std::string_view key, std::size_t longest) const;
+
+  const boost::json::object* object_;
+  std::string path_;
+  std::string what_;
+  Mistakes* mistakes_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace tangram::api

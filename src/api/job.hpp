@@ -1,0 +1,141 @@
+// A job on the wire: what a user asks for (JobRequest) and what Tangram says of it (JobView). The
+// daemon, the command line and every plugin speak these. One rule: plain values; the JSON of a type
+// is in the .cpp of its name, and reading it checks everything that needs no look at the node.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/value.hpp>
+
+#include "base/error.hpp"
+
+namespace tangram::api {
+
+enum class JobKind : std::uint8_t { kBatch, kService };
+enum class Restart : std::uint8_t { kNever, kOnFailure, kAlways };
+
+// How a service says that it is ready.
+struct Probe {
+  enum class Kind : std::uint8_t {
+    kNone,     // ready once its process runs
+    kTcp,      // its port accepts a connection
+    kHttp,     // GET path on its port answers 200–399
+    kCommand,  // a command, run as the job's user in its environment, exits with 0
+  };
+  Kind kind = Kind::kNone;
+  std::string path = "/";            // kHttp
+  std::vector<std::string> command;  // kCommand
+  std::chrono::milliseconds interval{500};
+  std::chrono::milliseconds timeout{2'000};     // of one attempt
+  std::chrono::milliseconds deadline{600'000};  // after it, a job that was never ready has failed
+
+  friend bool operator==(const Probe&, const Probe&) = default;
+};
+
+struct ResourceLimit {  // as setrlimit; none: unlimited
+  std::optional<std::uint64_t> soft;
+  std::optional<std::uint64_t> hard;
+
+  friend bool operator==(const ResourceLimit&, const ResourceLimit&) = default;
+};
+
+// What a user asks for. What is absent has the daemon's default.
+struct JobRequest {
+  std::string name;                  // empty: the command's own name
+  std::vector<std::string> command;  // argv; the first is looked up in the job's PATH
+  std::map<std::string, std::string> environment;
+  std::string directory;               // absolute; empty: the user's home
+  std::optional<std::uint32_t> umask;  // JSON: octal text, "022"
+  std::map<std::string, ResourceLimit>
+      resource_limits;  // by name without RLIMIT_, lower case: "nofile"
+
+  std::string profile;                          // "2g.10gb"; or
+  std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile that has so much
+
+  JobKind kind = JobKind::kBatch;
+  std::optional<std::uint16_t> port;  // of a service; none: chosen by the daemon, told in PORT
+  Probe probe;                        // of a service
+  std::optional<bool> movable;        // none: services with a probe are
+  std::optional<std::chrono::milliseconds> grace;  // between SIGTERM and SIGKILL
+  Restart restart = Restart::kNever;
+  std::uint16_t max_restarts = 3;
+  std::optional<std::chrono::milliseconds> time_limit;
+  std::optional<std::uint32_t> cpu_percent;   // 150: one and a half cores; needs cgroup v2
+  std::optional<std::uint64_t> memory_bytes;  // needs cgroup v2
+  std::map<std::string, std::string> labels;
+  bool hold = false;
+
+  friend bool operator==(const JobRequest&, const JobRequest&) = default;
+};
+
+// Where a job stands, for people.
+enum class JobState : std::uint8_t {
+  kHeld,
+  kQueued,
+  kPlaced,    // its instance is being made
+  kStarting,  // its process is there, not ready yet
+  kRunning,
+  kStopping,
+  // Over:
+  kCompleted,  // exited with 0
+  kFailed,
+  kCancelled,
+  kRefused,  // its submission was not accepted
+};
+[[nodiscard]] constexpr bool is_over(JobState state) { return state >= JobState::kCompleted; }
+
+using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
+
+struct JobView {
+  std::uint64_t id = 0;
+  std::string user;
+  std::uint32_t uid = 0;
+  JobRequest request;  // in outlines without command, environment and directory
+  bool outline = false;
+  JobState state = JobState::kQueued;
+  std::string reason;  // why it waits, failed or was held; empty if there is nothing to say
+  std::string profile;
+  std::optional<std::uint32_t> gpu;  // index in the node
+  std::string gpu_uuid;
+  std::optional<std::uint32_t> start;
+  std::string mig_uuid;  // JSON: "uuid"
+  std::optional<std::int32_t> pid;
+  std::optional<std::uint16_t> port;
+  std::optional<int> exit_code;  // of the last run; none: still runs, or ended by a signal
+  std::optional<int> exit_signal;
+  std::uint32_t restarts = 0;
+  WallTime submitted{};
+  std::optional<WallTime> started;  // of the last run
+  std::optional<WallTime> ended;
+  bool moving = false;
+};
+
+// Names as they stand in JSON: "batch", "on-failure", "running".
+[[nodiscard]] std::string_view name_of(JobKind kind);
+[[nodiscard]] std::string_view name_of(Restart restart);
+[[nodiscard]] std::string_view name_of(JobState state);
+[[nodiscard]] std::optional<JobState> find_state(std::string_view name);
+
+// Durations are JSON texts "90s", "1h30m", "500ms", or numbers of seconds; sizes in bytes are
+// numbers, or texts "8GiB", "512MiB".
+[[nodiscard]] Result<std::chrono::milliseconds> parse_duration(std::string_view text);
+[[nodiscard]] std::string duration_text(std::chrono::milliseconds duration);
+[[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text);
+[[nodiscard]] std::string wall_text(WallTime when);  // "2026-11-16T11:42:03.123456Z"
+[[nodiscard]] Result<WallTime> parse_wall(std::string_view text);
+
+[[nodiscard]] boost::json::value to_json(const JobRequest& request);
+// The error names the key ("probe.interval"), what is wrong and what is allowed. Unknown keys are
+// errors with the nearest known one. `document` is parsed already.
+[[nodiscard]] Result<JobRequest> read_job_request(const boost::json::value& document);
+
+[[nodiscard]] boost::json::value to_json(const JobView& job);
+[[nodiscard]] Result<JobView> read_job_view(const boost::json::value& document);
+
+}  // namespace tangram::api

@@ -1,0 +1,283 @@
+// The JSON of a JobRequest; see job.hpp. One rule: what to_json() writes, read_job_request() reads
+// back the same.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value_from.hpp>
+
+#include "api/fields.hpp"
+#include "api/job.hpp"
+#include "api/job_request_fields.hpp"
+#include "api/job_words.hpp"
+#include "api/words.hpp"
+#include "base/text.hpp"
+
+namespace tangram::api {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
+constexpr ListLimits kCommandLimits{4096, kMib};
+constexpr ListLimits kEnvironmentLimits{4096, kMib};
+constexpr ListLimits kLabelLimits{64, std::size_t{64} << 10U};
+constexpr std::size_t kLongestArgument = (std::size_t{128} << 10U) - 1;  // MAX_ARG_STRLEN of Linux
+constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestPath = 4095;
+constexpr Bounds kAnySize{kMib, std::uint64_t{1} << 50U};
+constexpr std::uint64_t kHour = 3'600'000;
+constexpr std::uint64_t kDay = 24 * kHour;
+constexpr double kMostCpus = 4096;
+constexpr std::array<std::string_view, 16> kLimitNames = {
+    "as",   "core",   "cpu",   "data", "fsize",  "locks",  "memlock",    "msgqueue",
+    "nice", "nofile", "nproc", "rss",  "rtprio", "rttime", "sigpending", "stack"};
+
+std::string octal(std::uint32_t mask) {
+  std::string text = "000";
+  for (std::size_t i = 0; i < 3; ++i) {
+    text[2 - i] = static_cast<char>('0' + (mask >> (3 * i) & 7U));
+  }
+  return text;
+}
+
+std::optional<std::uint32_t> umask_in(Fields& fields) {
+  if (!fields.has("umask")) return std::nullopt;
+  const std::string text = fields.text("umask");
+  const bool octal_digits = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
+  std::uint32_t mask = 0;
+  for (const char c : text.substr(0, 8)) mask = mask * 8 + static_cast<std::uint32_t>(c - '0');
+  if (octal_digits && !text.empty() && text.size() <= 4 && mask <= 0777) return mask;
+  fields.mistake("umask", "must be octal digits from \"000\" to \"777\", as \"022\".");
+  return std::nullopt;
+}
+
+// A number, "unlimited", or {"soft": …, "hard": …} where null is unlimited.
+ResourceLimit limit_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
+  constexpr Bounds kAny{0, std::numeric_limits<std::int64_t>::max()};
+  ResourceLimit limit;
+  if (value.is_string() && value.get_string() == "unlimited") return limit;
+  if (value.is_object()) {
+    Fields both(value, path, "a resource limit", mistakes);
+    limit.soft = both.number("soft", kAny);
+    limit.hard = both.number("hard", kAny);
+    both.refuse_others();
+  } else {
+    json::error_code status;
+    limit.soft = value.to_number<std::uint64_t>(status);
+    limit.hard = limit.soft;
+    if (status || *limit.soft > kAny.highest) {
+      mistakes.add(path, "must be a number, \"unlimited\" or {\"soft\": …, \"hard\": …}.");
+    }
+  }
+  if (limit.hard && (!limit.soft || *limit.soft > *limit.hard)) {
+    mistakes.add(path, "has a soft limit above the hard one.");
+  }
+  return limit;
+}
+
+std::map<std::string, ResourceLimit> limits_in(Fields& fields, Mistakes& mistakes) {
+  std::map<std::string, ResourceLimit> limits;
+  fields.each_member("resource_limits",
+                     [&](std::string_view name, const json::value& value, const std::string& path) {
+                       if (find_word(name, kLimitNames)) {
+                         limits.emplace(name, limit_in(value, path, mistakes));
+                       } else {
+                         mistakes.add(path, unknown_word(name, kLimitNames));
+                       }
+                     });
+  return limits;
+}
+
+Probe probe_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
+  Fields fields(value, path, "a probe", mistakes);
+  Probe probe;
+  probe.kind = static_cast<Probe::Kind>(fields.word("kind", kProbeWords).value_or(0));
+  const auto only_of = [&](std::string_view key, Probe::Kind kind, std::string_view name) {
+    if (!fields.has(key) || probe.kind == kind) return;
+    fields.mistake(key, cat("is for a probe of the kind \"", name, "\" only."));
+  };
+  only_of("path", Probe::Kind::kHttp, "http");
+  only_of("command", Probe::Kind::kCommand, "command");
+  if (fields.has("path")) probe.path = fields.text("path", kLongestPath);
+  probe.command = fields.texts("command", kCommandLimits);
+  probe.interval = fields.duration("interval", {10, kHour}).value_or(probe.interval);
+  probe.timeout = fields.duration("timeout", {10, kHour}).value_or(probe.timeout);
+  probe.deadline = fields.duration("deadline", {10, 30 * kDay}).value_or(probe.deadline);
+  const bool printable_path =
+      std::ranges::all_of(probe.path, [](char c) { return c > ' ' && c < '\x7f'; });
+  if (!probe.path.starts_with('/') || !printable_path) {
+    fields.mistake("path", "must begin with \"/\" and have no blanks.");
+  }
+  if (probe.kind == Probe::Kind::kCommand && (probe.command.empty() || probe.command[0].empty())) {
+    fields.mistake("command", "is missing: a probe of the kind \"command\" runs it.");
+  }
+  fields.refuse_others();
+  return probe;
+}
+
+json::value probe_json(const Probe& probe) {
+  json::object object{{"kind", kProbeWords[static_cast<std::size_t>(probe.kind)]}};
+  if (probe.kind == Probe::Kind::kHttp) object["path"] = probe.path;
+  if (probe.kind == Probe::Kind::kCommand) {
+    object["command"] = json::array(probe.command.begin(), probe.command.end());
+  }
+  object["interval"] = duration_text(probe.interval);
+  object["timeout"] = duration_text(probe.timeout);
+  object["deadline"] = duration_text(probe.deadline);
+  return object;
+}
+
+void check_environment(const JobRequest& request, Fields& fields) {
+  for (const auto& [name, value] : request.environment) {
+    const std::string key = cat("environment.", printable(name));
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
+      fields.mistake(key, "is not the name of a variable: it is empty or has '=' in it.");
+    } else if (name.size() + value.size() + 1 > kLongestArgument) {
+      fields.mistake(key,
+                     cat("is longer than the ", kLongestArgument, " bytes that Linux allows."));
+    }
+  }
+}
+
+void check_labels(const JobRequest& request, Fields& fields) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789._/-";
+  for (const auto& [name, value] : request.labels) {
+    const std::string key = cat("labels.", printable(name));
+    if (name.empty() || name.size() > kLongestName ||
+        name.find_first_not_of(kAllowed) != std::string::npos) {
+      fields.mistake(key, "the name of a label has 1 to 128 of a-z, 0-9, '.', '_', '/' and '-'.");
+    } else if (characters_of(value) > 1024 || !is_plain_text(value)) {
+      fields.mistake(key, "the value of a label has at most 1024 printable characters.");
+    }
+  }
+}
+
+void check_texts(const JobRequest& request, Fields& fields) {
+  if (request.command.empty() || request.command.front().empty()) {
+    fields.mistake("command", "is missing; it is a list of texts, the program first.");
+  }
+  for (std::size_t i = 0; i < request.command.size(); ++i) {
+    if (request.command[i].size() <= kLongestArgument) continue;
+    fields.mistake(cat("command[", i, ']'),
+                   cat("is longer than the ", kLongestArgument, " bytes that Linux allows."));
+  }
+  if (characters_of(request.name) > kLongestName || !is_plain_text(request.name)) {
+    fields.mistake("name", "must have at most 128 printable characters.");
+  }
+  if (!request.directory.empty() && !request.directory.starts_with('/')) {
+    fields.mistake("directory", "must be an absolute path.");
+  }
+  check_environment(request, fields);
+  check_labels(request, fields);
+}
+
+}  // namespace
+
+JobRequest request_in(Fields& fields, Mistakes& mistakes) {
+  JobRequest r;
+  r.name = fields.text("name", 4 * kLongestName);
+  r.command = fields.texts("command", kCommandLimits);
+  r.environment = fields.text_map("environment", kEnvironmentLimits);
+  r.directory = fields.text("directory", kLongestPath);
+  r.umask = umask_in(fields);
+  r.resource_limits = limits_in(fields, mistakes);
+  r.profile = fields.text("profile", kLongestName);
+  if (const auto bytes = fields.bytes("gpu_memory", kAnySize)) {
+    r.gpu_memory_mib = (*bytes + kMib - 1) / kMib;
+  }
+  r.kind = static_cast<JobKind>(fields.word("kind", kKindWords).value_or(0));
+  if (const auto port = fields.number("port", {1, 65'535})) {
+    r.port = static_cast<std::uint16_t>(*port);
+  }
+  if (const json::value* probe = fields.value("probe")) {
+    r.probe = probe_in(*probe, fields.path_of("probe"), mistakes);
+  }
+  r.movable = fields.flag("movable");
+  r.grace = fields.duration("grace", {0, kDay});
+  r.restart = static_cast<Restart>(fields.word("restart", kRestartWords).value_or(0));
+  r.max_restarts = static_cast<std::uint16_t>(
+      fields.number("max_restarts", {0, 65'535}).value_or(r.max_restarts));
+  r.time_limit = fields.duration("time_limit", {1, 3660 * kDay});
+  if (const auto cpus = fields.decimal("cpus")) {
+    if (*cpus < 0.01 || *cpus > kMostCpus)
+      fields.mistake("cpus", "must be from 0.01 to 4096.");
+    else
+      r.cpu_percent = static_cast<std::uint32_t>(std::lround(*cpus * 100));
+  }
+  r.memory_bytes = fields.bytes("memory", kAnySize);
+  r.labels = fields.text_map("labels", kLabelLimits);
+  r.hold = fields.flag("hold").value_or(false);
+  return r;
+}
+
+void check_request(const JobRequest& request, Fields& fields) {
+  check_texts(request, fields);
+  const bool sized = request.gpu_memory_mib.has_value();
+  if (request.profile.empty() && !sized) {
+    fields.mistake("profile",
+                   "is missing; name one, as \"2g.10gb\", or a gpu_memory, as \"8GiB\".");
+  }
+  if (!request.profile.empty() && sized) {
+    fields.mistake("gpu_memory", "and profile are two ways to say one thing; leave one out.");
+  }
+  if (request.kind == JobKind::kService) return;
+  constexpr std::string_view kOnly = "is for services only; set kind to \"service\".";
+  if (request.port) fields.mistake("port", kOnly);
+  if (request.probe.kind != Probe::Kind::kNone) fields.mistake("probe", kOnly);
+}
+
+Result<JobRequest> read_job_request(const json::value& document) {
+  Mistakes mistakes;
+  Fields fields(document, "", "a job", mistakes);
+  JobRequest request = request_in(fields, mistakes);
+  fields.refuse_others();
+  check_request(request, fields);
+  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  return request;
+}
+
+json::value to_json(const JobRequest& r) {
+  json::object o;
+  const auto set = [&o](const char* key, const auto& value) {
+    o.emplace(key, json::value_from(value));
+  };
+  const auto map = [](const std::map<std::string, std::string>& texts) {
+    json::object object;
+    for (const auto& [key, value] : texts) object.emplace(key, value);
+    return object;
+  };
+  if (!r.name.empty()) set("name", r.name);
+  if (!r.command.empty()) set("command", json::array(r.command.begin(), r.command.end()));
+  if (!r.environment.empty()) set("environment", map(r.environment));
+  if (!r.directory.empty()) set("directory", r.directory);
+  if (r.umask) set("umask", octal(*r.umask));
+  if (!r.resource_limits.empty()) {
+    json::object limits;
+    for (const auto& [name, limit] : r.resource_limits) {
+      const auto end = [](std::optional<std::uint64_t> n) { return n ? json::value(*n) : nullptr; };
+      limits[name] = json::object{{"soft", end(limit.soft)}, {"hard", end(limit.hard)}};
+    }
+    set("resource_limits", limits);
+  }
+  if (!r.profile.empty()) set("profile", r.profile);
+  if (r.gpu_memory_mib) set("gpu_memory", *r.gpu_memory_mib * kMib);
+  set("kind", name_of(r.kind));
+  if (r.port) set("port", *r.port);
+  if (r.probe != Probe{}) set("probe", probe_json(r.probe));
+  if (r.movable) set("movable", *r.movable);
+  if (r.grace) set("grace", duration_text(*r.grace));
+  set("restart", name_of(r.restart));
+  set("max_restarts", r.max_restarts);
+  if (r.time_limit) set("time_limit", duration_text(*r.time_limit));
+  if (r.cpu_percent) set("cpus", *r.cpu_percent / 100.0);
+  if (r.memory_bytes) set("memory", *r.memory_bytes);
+  if (!r.labels.empty()) set("labels", map(r.labels));
+  set("hold", r.hold);
+  return o;
+}
+
+}  // namespace tangram::api

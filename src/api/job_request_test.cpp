@@ -1,0 +1,174 @@
+// Requests: what is written is read back the same, and every mistake is named by its key.
+#include <limits>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/job.hpp"
+
+namespace tangram::api {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+JobRequest full() {
+  JobRequest r;
+  r.name = "träin";
+  r.command = {"python", "a b.py", ""};
+  r.environment = {{"PATH", "/bin"}, {"EMPTY", ""}, {"ODD", "\x01\"\\ä"}};
+  r.directory = "/home/a b";
+  r.umask = 027;
+  r.resource_limits = {{"nofile", {1024, 4096}}, {"core", {0, std::nullopt}}, {"stack", {}}};
+  r.gpu_memory_mib = 8192;
+  r.kind = JobKind::kService;
+  r.port = 8080;
+  r.probe.kind = Probe::Kind::kHttp;
+  r.probe.path = "/health?x=1";
+  r.probe.interval = std::chrono::milliseconds(1500);
+  r.movable = false;
+  r.grace = std::chrono::milliseconds(0);
+  r.restart = Restart::kOnFailure;
+  r.max_restarts = 7;
+  r.time_limit = std::chrono::hours(36) + std::chrono::milliseconds(250);
+  r.cpu_percent = 150;
+  r.memory_bytes = std::uint64_t{4} << 30U;
+  r.labels = {{"team/a", "x y"}, {"v1.0", ""}};
+  r.hold = true;
+  return r;
+}
+
+json::object smallest() { return {{"command", {"true"}}, {"profile", "1g.5gb"}}; }
+
+std::string mistake(std::string_view text) {
+  json::object job = smallest();
+  const json::value changes = json::parse({text.data(), text.size()});
+  for (const auto& change : changes.as_object()) job[change.key()] = change.value();
+  const auto read = read_job_request(job);
+  EXPECT_FALSE(read.has_value()) << text;
+  return read ? "" : read.error().message;
+}
+
+TEST(JobRequestJson, ComesBackTheSame) {
+  const std::string text = json::serialize(to_json(full()));
+  const auto read = read_job_request(json::parse(text));
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(*read, full());
+  JobRequest by_command = full();
+  by_command.probe = {.kind = Probe::Kind::kCommand, .path = "/", .command = {"sh", "-c", "x"}};
+  EXPECT_EQ(*read_job_request(to_json(by_command)), by_command);
+}
+
+TEST(JobRequestJson, HasDefaults) {
+  const auto read = read_job_request(smallest());
+  ASSERT_TRUE(read.has_value());
+  JobRequest expected;
+  expected.command = {"true"};
+  expected.profile = "1g.5gb";
+  EXPECT_EQ(*read, expected);
+}
+
+TEST(JobRequestJson, TakesShortForms) {
+  json::object job = smallest();
+  job["time_limit"] = 90;
+  job["grace"] = 0.5;
+  job["memory"] = "1.5GiB";
+  job["cpus"] = 2;
+  job["umask"] = "0022";
+  job["port"] = nullptr;
+  job["resource_limits"] = {{"nofile", 1024}, {"core", "unlimited"}};
+  const auto read = read_job_request(job);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->time_limit, std::chrono::seconds(90));
+  EXPECT_EQ(read->grace, std::chrono::milliseconds(500));
+  EXPECT_EQ(read->memory_bytes, std::uint64_t{3} << 29U);
+  EXPECT_EQ(read->cpu_percent, 200U);
+  EXPECT_EQ(read->umask, 022U);
+  EXPECT_EQ(read->resource_limits.at("nofile"), (ResourceLimit{1024, 1024}));
+  EXPECT_EQ(read->resource_limits.at("core"), ResourceLimit{});
+}
+
+TEST(JobRequestJson, NamesTheKeyOfAMistake) {
+  EXPECT_EQ(mistake(R"({"comand": ["x"]})"),
+            "comand: a job has no such key; did you mean 'command'?");
+  EXPECT_THAT(mistake(R"({"xyzzy": 1})"),
+              StartsWith("xyzzy: a job has no such key; it has name, "));
+  EXPECT_THAT(mistake(R"({"command": "true"})"), StartsWith("command: must be a list of texts"));
+  EXPECT_THAT(mistake(R"({"command": []})"), StartsWith("command: is missing"));
+  EXPECT_THAT(mistake(R"({"command": [""]})"), StartsWith("command: is missing"));
+  EXPECT_THAT(mistake(R"({"command": ["a", 1]})"), StartsWith("command[1]: must be a text, not 1"));
+  EXPECT_THAT(mistake(R"({"command": ["a\u0000b"]})"), StartsWith("command[0]: has a NUL"));
+  EXPECT_THAT(mistake(R"({"name": "a\u001bb"})"), StartsWith("name: "));
+  EXPECT_THAT(mistake(R"({"name": "a\u202eb"})"), StartsWith("name: "));
+  EXPECT_THAT(mistake(R"({"environment": {"A=B": "x"}})"), StartsWith("environment.A=B: "));
+  EXPECT_THAT(mistake(R"({"environment": {"A": 1}})"), StartsWith("environment.A: must be a text"));
+  EXPECT_THAT(mistake(R"({"directory": "home"})"), StartsWith("directory: must be an absolute"));
+  EXPECT_THAT(mistake(R"({"umask": "089"})"), StartsWith("umask: must be octal"));
+  EXPECT_THAT(mistake(R"({"umask": 18})"), StartsWith("umask: must be a text"));
+  EXPECT_THAT(mistake(R"({"resource_limits": {"nofil": 1}})"), HasSubstr("did you mean 'nofile'?"));
+  EXPECT_THAT(mistake(R"({"resource_limits": {"nofile": -1}})"),
+              StartsWith("resource_limits.nofile: must be a number"));
+  EXPECT_THAT(mistake(R"({"resource_limits": {"nofile": {"soft": 2, "hard": 1}}})"),
+              HasSubstr("soft limit above"));
+  EXPECT_THAT(mistake(R"({"kind": "servce"})"),
+              StartsWith("kind: unknown word 'servce'; did you mean 'service'?"));
+  EXPECT_THAT(mistake(R"({"port": 0})"),
+              StartsWith("port: must be a whole number from 1 to 65535"));
+  EXPECT_THAT(mistake(R"({"grace": "soon"})"), StartsWith("grace: 'soon' is not a duration"));
+  EXPECT_THAT(mistake(R"({"grace": -1})"), StartsWith("grace: must be a duration from 0s to 1d"));
+  EXPECT_THAT(mistake(R"({"time_limit": 0})"), StartsWith("time_limit: "));
+  EXPECT_THAT(mistake(R"({"max_restarts": 65536})"), StartsWith("max_restarts: "));
+  EXPECT_THAT(mistake(R"({"max_restarts": 1.5})"), HasSubstr("a number with a fraction"));
+  EXPECT_THAT(mistake(R"({"cpus": 0})"), StartsWith("cpus: "));
+  EXPECT_THAT(mistake(R"({"cpus": "2"})"), StartsWith("cpus: must be a number"));
+  EXPECT_THAT(mistake(R"({"memory": "4GB"})"), StartsWith("memory: '4GB' is not a size"));
+  EXPECT_THAT(mistake(R"({"memory": 1})"), StartsWith("memory: must be a size from 1048576"));
+  EXPECT_THAT(mistake(R"({"labels": {"Team": "x"}})"), StartsWith("labels.Team: "));
+  EXPECT_THAT(mistake(R"({"hold": 1})"), StartsWith("hold: must be true or false, not 1"));
+  EXPECT_THAT(mistake(R"({"probe": "tcp"})"), StartsWith("probe: a probe is an object"));
+}
+
+TEST(JobRequestJson, RefusesContradictions) {
+  EXPECT_THAT(mistake(R"({"gpu_memory": "8GiB"})"), StartsWith("gpu_memory: and profile"));
+  EXPECT_THAT(mistake(R"({"profile": null})"), StartsWith("profile: is missing"));
+  EXPECT_THAT(mistake(R"({"port": 80})"), StartsWith("port: is for services only"));
+  EXPECT_THAT(mistake(R"({"probe": {"kind": "tcp"}})"), StartsWith("probe: is for services only"));
+  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "tcp", "path": "/"}})"),
+              StartsWith("probe.path: is for a probe of the kind \"http\""));
+  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "command"}})"),
+              StartsWith("probe.command: is missing"));
+  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "http", "path": "x"}})"),
+              StartsWith("probe.path: must begin with"));
+  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "tcp", "interval": "1ms"}})"),
+              StartsWith("probe.interval: must be a duration from 10ms to 1h"));
+  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "tcp", "intervall": "1s"}})"),
+              StartsWith("probe.intervall: a probe has no such key; did you mean 'interval'?"));
+}
+
+TEST(JobRequestJson, RefusesTooMuch) {
+  const auto with = [](const char* key, const json::value& value) {
+    json::object job = smallest();
+    job[key] = value;
+    const auto read = read_job_request(job);
+    return read ? "" : read.error().message;
+  };
+  EXPECT_THAT(with("command", json::array(4097, "x")), HasSubstr("4097 entries; at most 4096"));
+  EXPECT_THAT(with("command", json::array(12, json::value(std::string(100'000, 'x')))),
+              HasSubstr("bytes in all"));
+  EXPECT_THAT(with("command", json::array{"x", json::value(std::string(131'072, 'x'))}),
+              StartsWith("command[1]: is longer than"));
+  EXPECT_THAT(with("name", json::value(std::string(129, 'x'))), StartsWith("name: "));
+  EXPECT_EQ(with("name", json::value(std::string(128, 'x'))), "");
+  json::object many;
+  for (int i = 0; i < 65; ++i) many[std::to_string(i)] = "x";
+  EXPECT_THAT(with("labels", many), HasSubstr("65 entries; at most 64"));
+  EXPECT_THAT(read_job_request(json::array{}).error().message, HasSubstr("a job is an object"));
+}
+
+}  // namespace
+}  // namespace tangram::api

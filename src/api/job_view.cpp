@@ -1,0 +1,139 @@
+// The JSON of a JobView; see job.hpp. One rule: every key is always there, null if there is nothing
+// to say; scripts may rely on it.
+#include <limits>
+
+#include <boost/json/object.hpp>
+
+#include "api/fields.hpp"
+#include "api/job.hpp"
+#include "api/job_request_fields.hpp"
+#include "api/job_words.hpp"
+#include "base/text.hpp"
+
+namespace tangram::api {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
+
+json::value text_or_null(const std::string& text) {
+  return text.empty() ? json::value(nullptr) : json::value(text);
+}
+
+template <class T>
+json::value or_null(const std::optional<T>& value) {
+  return value ? json::value(*value) : json::value(nullptr);
+}
+
+json::value or_null(const std::optional<WallTime>& when) {
+  return when ? json::value(wall_text(*when)) : json::value(nullptr);
+}
+
+// The name a user gave, or the command's own.
+std::string name_for(const JobRequest& request) {
+  if (!request.name.empty() || request.command.empty()) return request.name;
+  const std::string& program = request.command.front();
+  return program.substr(program.rfind('/') + 1);
+}
+
+JobRequest request_for(const JobView& job) {
+  JobRequest request = job.request;
+  if (job.outline) {
+    request.command.clear();
+    request.environment.clear();
+    request.directory.clear();
+  }
+  return request;
+}
+
+std::optional<std::uint32_t> number32(Fields& fields, std::string_view key) {
+  const auto number = fields.number(key, {0, kMost32});
+  if (!number) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+
+std::optional<int> integer(Fields& fields, std::string_view key) {
+  const auto number = fields.signed_number(key);
+  if (!number) return std::nullopt;
+  if (*number < std::numeric_limits<int>::min() || *number > std::numeric_limits<int>::max()) {
+    fields.mistake(key, "is too large.");
+    return std::nullopt;
+  }
+  return static_cast<int>(*number);
+}
+
+void read_place(Fields& fields, JobView& job) {
+  job.profile = fields.text("profile");
+  job.gpu = number32(fields, "gpu");
+  job.gpu_uuid = fields.text("gpu_uuid");
+  job.start = number32(fields, "start");
+  job.mig_uuid = fields.text("uuid");
+  job.pid = integer(fields, "pid");
+  if (const auto port = fields.number("port", {1, 65'535})) {
+    job.port = static_cast<std::uint16_t>(*port);
+  }
+}
+
+void read_course(Fields& fields, JobView& job) {
+  job.state = static_cast<JobState>(fields.word("state", kStateWords).value_or(1));
+  job.reason = fields.text("reason");
+  job.exit_code = integer(fields, "exit_code");
+  job.exit_signal = integer(fields, "exit_signal");
+  job.restarts = number32(fields, "restarts").value_or(0);
+  job.submitted = fields.wall("submitted").value_or(WallTime{});
+  job.started = fields.wall("started");
+  job.ended = fields.wall("ended");
+  job.moving = fields.flag("moving").value_or(false);
+}
+
+}  // namespace
+
+json::value to_json(const JobView& job) {
+  return json::object{{"id", job.id},
+                      {"name", text_or_null(name_for(job.request))},
+                      {"profile", text_or_null(job.profile)},
+                      {"state", name_of(job.state)},
+                      {"reason", text_or_null(job.reason)},
+                      {"gpu", or_null(job.gpu)},
+                      {"start", or_null(job.start)},
+                      {"uuid", text_or_null(job.mig_uuid)},
+                      {"gpu_uuid", text_or_null(job.gpu_uuid)},
+                      {"exit_code", or_null(job.exit_code)},
+                      {"exit_signal", or_null(job.exit_signal)},
+                      {"submitted", wall_text(job.submitted)},
+                      {"started", or_null(job.started)},
+                      {"ended", or_null(job.ended)},
+                      {"user", text_or_null(job.user)},
+                      {"uid", job.uid},
+                      {"pid", or_null(job.pid)},
+                      {"port", or_null(job.port)},
+                      {"restarts", job.restarts},
+                      {"moving", job.moving},
+                      {"outline", job.outline},
+                      {"request", to_json(request_for(job))}};
+}
+
+Result<JobView> read_job_view(const json::value& document) {
+  Mistakes mistakes;
+  Fields fields(document, "", "a job", mistakes);
+  JobView job;
+  job.id = fields.number("id", {0, kMost}).value_or(0);
+  if (!fields.has("id")) fields.mistake("id", "is missing.");
+  if (!fields.has("state")) fields.mistake("state", "is missing.");
+  job.user = fields.text("user");
+  job.uid = number32(fields, "uid").value_or(0);
+  job.outline = fields.flag("outline").value_or(false);
+  if (const json::value* request = fields.value("request")) {
+    Fields asked(*request, "request", "a job", mistakes);
+    job.request = request_in(asked, mistakes);
+  }
+  job.request.name = fields.text("name");
+  read_place(fields, job);
+  read_course(fields, job);
+  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  return job;
+}
+
+}  // namespace tangram::api

@@ -1,0 +1,76 @@
+// The node on the wire: its GPUs, what stands on them, and how the daemon fares. One rule: as
+// job.hpp, plain values and their JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json/value.hpp>
+
+#include "api/job.hpp"
+#include "base/error.hpp"
+
+namespace tangram::api {
+
+struct InstanceView {
+  std::string profile;
+  std::uint32_t start = 0;
+  std::uint32_t size = 0;  // memory slices
+  std::string state;       // reserved creating idle held destroying quarantined foreign
+  std::optional<std::uint64_t> job;
+  std::string job_name;
+  std::string uuid;  // "MIG-…", if it stands
+};
+
+struct GpuView {
+  std::uint32_t index = 0;
+  std::string uuid;
+  std::string name;     // "NVIDIA A100-SXM4-40GB"
+  std::string model;    // "A100-40GB"; empty: not usable, see trouble
+  std::string mig;      // on, off, …
+  std::string health;   // ok, unresponsive, lost
+  std::string trouble;  // why it takes no jobs; empty if nothing is wrong
+  bool cordoned = false;
+  bool draining = false;
+  bool busy = false;  // of Lazy and Busy
+  std::uint32_t compute_slices = 0;
+  std::uint32_t memory_slices = 0;
+  double load = 0;
+  double frag_cost = 0;
+  std::vector<InstanceView> instances;  // by start
+};
+
+struct ProfileView {
+  std::string name;
+  std::uint32_t memory_mib = 0;
+  std::uint32_t fits_now = 0;  // how many could start at once, one after the other
+};
+
+struct StatusView {
+  std::string version;
+  std::uint64_t pid = 0;
+  WallTime since{};  // of this daemon
+  bool emulated = false;
+  std::string driver;                 // version
+  std::string store;                  // "ok", or what is wrong
+  std::vector<std::string> troubles;  // what an operator should know, a sentence each
+  std::uint32_t gpus = 0;
+  std::uint32_t held = 0;
+  std::uint32_t queued = 0;
+  std::uint32_t running = 0;  // placed, starting, running and stopping
+  std::uint64_t over = 0;
+  std::string placement;  // policies in force
+  std::string migration;
+  std::string queue;
+  std::string threshold;
+  std::vector<ProfileView> profiles;
+};
+
+[[nodiscard]] boost::json::value to_json(const GpuView& gpu);
+[[nodiscard]] Result<GpuView> read_gpu_view(const boost::json::value& document);
+[[nodiscard]] boost::json::value to_json(const StatusView& status);
+[[nodiscard]] Result<StatusView> read_status_view(const boost::json::value& document);
+
+}  // namespace tangram::api

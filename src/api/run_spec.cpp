@@ -1,0 +1,303 @@
+// See run_spec.hpp. Times are whole microseconds since the epoch ("started_us"), durations whole
+// milliseconds ("grace_ms"): files and lines between our own programs, not for people.
+#include "api/run_spec.hpp"
+
+#include <concepts>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "base/text.hpp"
+
+namespace tangram::api {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kMostMilliseconds = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+
+// A whole number of the range, whichever kind the parser made of it.
+template <std::integral T>
+std::optional<T> whole(const json::value& value) {
+  if (const auto* number = value.if_int64()) {
+    if (std::in_range<T>(*number)) return static_cast<T>(*number);
+  } else if (const auto* large = value.if_uint64()) {
+    if (std::in_range<T>(*large)) return static_cast<T>(*large);
+  }
+  return std::nullopt;
+}
+
+// What goes to the kernel as a C string: it ends at a NUL, so there must be none.
+std::optional<std::string> text_of(const json::value& value) {
+  const json::string* text = value.if_string();
+  if (text == nullptr || text->find('\0') != json::string::npos) return std::nullopt;
+  return std::string(*text);
+}
+
+// Reads an object key by key and keeps the first mistake; the caller asks once, at the end.
+class Keys {
+ public:
+  Keys(const json::value& document, std::string_view what)
+      : object_(document.if_object()), what_(what) {
+    if (object_ == nullptr) note("it is not a JSON object.");
+  }
+
+  template <std::integral T>
+  void number(std::string_view key, T& out, T lowest = 0, T highest = kMost<T>) {
+    const json::value* value = find(key, true);
+    if (value == nullptr) return;
+    const auto number = whole<T>(*value);
+    if (!number || *number < lowest || *number > highest) {
+      wrong(key, cat("a whole number from ", lowest, " to ", highest));
+      return;
+    }
+    out = *number;
+  }
+  template <std::integral T>
+  void number_or_none(std::string_view key, std::optional<T>& out) {
+    if (find(key, false) == nullptr) return;
+    T number{};
+    this->number(key, number, std::numeric_limits<T>::min());
+    out = number;
+  }
+  void duration(std::string_view key, milliseconds& out) {
+    std::uint64_t count = 0;
+    number(key, count, std::uint64_t{0}, kMostMilliseconds);
+    out = milliseconds(count);
+  }
+  void flag(std::string_view key, bool& out) {
+    const json::value* value = find(key, true);
+    if (value == nullptr) return;
+    if (!value->is_bool()) {
+      wrong(key, "true or false");
+      return;
+    }
+    out = value->get_bool();
+  }
+  void text(std::string_view key, std::string& out) {
+    const json::value* value = find(key, true);
+    if (value == nullptr) return;
+    const auto text = text_of(*value);
+    if (!text) {
+      wrong(key, "a text without NUL");
+      return;
+    }
+    out = *text;
+  }
+  void texts(std::string_view key, std::vector<std::string>& out) {
+    const json::value* value = find(key, true);
+    if (value == nullptr) return;
+    if (!value->is_array()) {
+      wrong(key, "a list of texts");
+      return;
+    }
+    for (const json::value& element : value->get_array()) {
+      const auto text = text_of(element);
+      if (!text) {
+        wrong(key, "a list of texts without NUL");
+        return;
+      }
+      out.push_back(*text);
+    }
+  }
+
+  // The value, if it is there and not null; one that must be there is noted when it is not.
+  [[nodiscard]] const json::value* find(std::string_view key, bool needed) {
+    if (object_ == nullptr) return nullptr;
+    const json::value* value = object_->if_contains(key);
+    if (value != nullptr && !value->is_null()) return value;
+    if (needed) note(cat("\"", key, "\" is missing."));
+    return nullptr;
+  }
+  void wrong(std::string_view key, std::string_view needed) {
+    note(cat("\"", key, "\" must be ", needed, "."));
+  }
+  void note(std::string_view mistake) {
+    if (!mistake_) mistake_ = cat("cannot read the ", what_, ": ", mistake);
+  }
+  [[nodiscard]] const std::optional<std::string>& mistake() const { return mistake_; }
+
+ private:
+  template <class T>
+  static constexpr T kMost = std::numeric_limits<T>::max();
+
+  const json::object* object_;
+  std::string_view what_;
+  std::optional<std::string> mistake_;
+};
+
+json::value to_json(const std::optional<std::uint64_t>& limit) {
+  return limit ? json::value(*limit) : json::value(nullptr);
+}
+
+template <class T>
+json::array to_array(const std::vector<T>& values) {
+  return json::array(values.begin(), values.end());
+}
+
+json::object to_json(const RunSpec::User& user) {
+  return {{"uid", user.uid}, {"gid", user.gid}, {"groups", to_array(user.groups)}};
+}
+
+void read_environment(Keys& keys, std::map<std::string, std::string>& out) {
+  const json::value* value = keys.find("environment", true);
+  if (value == nullptr) return;
+  if (!value->is_object()) {
+    keys.wrong("environment", "an object of texts");
+    return;
+  }
+  for (const auto& [name, content] : value->get_object()) {
+    const auto text = text_of(content);
+    const std::string_view key = name;
+    if (!text || key.empty() ||
+        key.find_first_of(std::string_view("=\0", 2)) != std::string_view::npos) {
+      keys.wrong("environment", "an object of texts without NUL, its names without '='");
+      return;
+    }
+    out.emplace(key, *text);
+  }
+}
+
+void read_user(Keys& keys, std::optional<RunSpec::User>& out) {
+  const json::value* value = keys.find("user", false);
+  if (value == nullptr) return;
+  Keys user(*value, "user of a run");
+  out = RunSpec::User{};
+  user.number("uid", out->uid);
+  user.number("gid", out->gid);
+  const json::value* groups = user.find("groups", true);
+  if (groups != nullptr && !groups->is_array()) user.wrong("groups", "a list of numbers");
+  if (groups != nullptr && groups->is_array()) {
+    for (const json::value& element : groups->get_array()) {
+      const auto group = whole<std::uint32_t>(element);
+      if (!group) user.wrong("groups", "a list of numbers of groups");
+      out->groups.push_back(group.value_or(0));
+    }
+  }
+  if (user.mistake()) keys.note(*user.mistake());
+}
+
+void read_limits(Keys& keys, std::map<std::string, ResourceLimit>& out) {
+  const json::value* value = keys.find("resource_limits", true);
+  if (value == nullptr) return;
+  if (!value->is_object()) {
+    keys.wrong("resource_limits", "an object");
+    return;
+  }
+  for (const auto& [name, content] : value->get_object()) {
+    Keys pair(content, "resource limit");
+    ResourceLimit limit;
+    pair.number_or_none("soft", limit.soft);
+    pair.number_or_none("hard", limit.hard);
+    if (pair.mistake()) keys.note(*pair.mistake());
+    out.emplace(name, limit);
+  }
+}
+
+void read_time(Keys& keys, std::string_view key, WallTime& out) {
+  std::int64_t count = 0;
+  keys.number(key, count, std::numeric_limits<std::int64_t>::min());
+  out = WallTime(std::chrono::microseconds(count));
+}
+
+// A newer daemon may mean something by the same key that this program would not do.
+void check_version(Keys& keys, std::string_view what) {
+  int version = 0;
+  keys.number("version", version);
+  if (version == kShimVersion || keys.mistake()) return;
+  keys.note(cat("it is of version ", version, ", but this program knows ", what, " of version ",
+                kShimVersion, " only. Use the programs of one installation."));
+}
+
+}  // namespace
+
+json::value to_json(const RunSpec& spec) {
+  json::object limits;
+  for (const auto& [name, limit] : spec.resource_limits) {
+    limits[name] = {{"soft", to_json(limit.soft)}, {"hard", to_json(limit.hard)}};
+  }
+  json::object environment;
+  for (const auto& [name, value] : spec.environment) environment[name] = value;
+  json::object out{{"version", kShimVersion},
+                   {"job", spec.job},
+                   {"run", spec.run},
+                   {"tag", spec.tag},
+                   {"command", to_array(spec.command)},
+                   {"environment", std::move(environment)},
+                   {"directory", spec.directory},
+                   {"umask", spec.umask},
+                   {"resource_limits", std::move(limits)},
+                   {"grace_ms", spec.grace.count()},
+                   {"probe_command", to_array(spec.probe_command)},
+                   {"probe_timeout_ms", spec.probe_timeout.count()},
+                   {"log_bytes", spec.log_bytes},
+                   {"log_files", spec.log_files},
+                   {"cgroup", spec.cgroup}};
+  if (spec.user) out["user"] = to_json(*spec.user);
+  if (spec.time_limit) out["time_limit_ms"] = spec.time_limit->count();
+  if (spec.cpu_percent) out["cpu_percent"] = *spec.cpu_percent;
+  if (spec.memory_bytes) out["memory_bytes"] = *spec.memory_bytes;
+  return out;
+}
+
+Result<RunSpec> read_run_spec(const json::value& document) {
+  Keys keys(document, "specification of a run");
+  check_version(keys, "specifications");
+  RunSpec spec;
+  keys.number("job", spec.job);
+  keys.number("run", spec.run);
+  keys.text("tag", spec.tag);
+  keys.texts("command", spec.command);
+  read_environment(keys, spec.environment);
+  keys.text("directory", spec.directory);
+  read_user(keys, spec.user);
+  keys.number("umask", spec.umask, 0U, 0777U);
+  read_limits(keys, spec.resource_limits);
+  keys.duration("grace_ms", spec.grace);
+  if (keys.find("time_limit_ms", false) != nullptr) {
+    keys.duration("time_limit_ms", spec.time_limit.emplace());
+  }
+  keys.texts("probe_command", spec.probe_command);
+  keys.duration("probe_timeout_ms", spec.probe_timeout);
+  keys.number("log_bytes", spec.log_bytes);
+  keys.number("log_files", spec.log_files);
+  keys.text("cgroup", spec.cgroup);
+  keys.number_or_none("cpu_percent", spec.cpu_percent);
+  keys.number_or_none("memory_bytes", spec.memory_bytes);
+  if (spec.command.empty()) keys.wrong("command", "a program and its arguments");
+  if (spec.tag.empty()) keys.wrong("tag", "a text that is not empty");
+  if (keys.mistake()) return invalid(*keys.mistake());
+  return spec;
+}
+
+json::value to_json(const ExitRecord& record) {
+  return {{"version", kShimVersion},
+          {"code", record.code ? json::value(*record.code) : json::value(nullptr)},
+          {"signal", record.signal ? json::value(*record.signal) : json::value(nullptr)},
+          {"reason", record.reason},
+          {"time_limit", record.time_limit},
+          {"stopped", record.stopped},
+          {"started_us", record.started.time_since_epoch().count()},
+          {"ended_us", record.ended.time_since_epoch().count()}};
+}
+
+Result<ExitRecord> read_exit_record(const json::value& document) {
+  Keys keys(document, "record of a run's end");
+  check_version(keys, "records");
+  ExitRecord record;
+  keys.number_or_none("code", record.code);
+  keys.number_or_none("signal", record.signal);
+  keys.text("reason", record.reason);
+  keys.flag("time_limit", record.time_limit);
+  keys.flag("stopped", record.stopped);
+  read_time(keys, "started_us", record.started);
+  read_time(keys, "ended_us", record.ended);
+  if (keys.mistake()) return invalid(*keys.mistake());
+  return record;
+}
+
+}  // namespace tangram::api

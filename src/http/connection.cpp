@@ -1,0 +1,236 @@
+// See connection.hpp: requests and their answers.
+#include "http/connection.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/write.hpp>
+
+#include "base/text.hpp"
+#include "http/routes.hpp"
+#include "http/session.hpp"
+
+namespace tangram::http {
+namespace {
+
+namespace bhttp = beast::http;
+
+constexpr std::uint32_t kLargestHeader = 8 * 1024;
+constexpr std::size_t kLargestBuffer = 80 * 1024;  // a header, and what is read at once of a body
+constexpr std::size_t kFirstRead = 4 * 1024;
+
+std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
+
+// How a request that cannot be read is answered; none: not at all.
+std::optional<api::Problem> problem_of(ErrorStatus status) {
+  if (status == bhttp::error::header_limit) {
+    return problem(431, "header-too-large",
+                   cat("the header is larger than ", kLargestHeader, " bytes."));
+  }
+  if (status == bhttp::error::body_limit) {
+    return problem(413, "body-too-large", "the body is larger than the daemon accepts.");
+  }
+  const bool malformed = status.category() == make_error_code(bhttp::error::bad_method).category();
+  if (!malformed || status == bhttp::error::end_of_stream ||
+      status == bhttp::error::partial_message) {
+    return std::nullopt;
+  }
+  return problem(400, "bad-request", cat("this is not HTTP/1.1: ", status.message(), "."));
+}
+
+template <class Body>
+void set_header(bhttp::response<Body>& message, const Response& response) {
+  message.set(bhttp::field::server, "tangramd");
+  if (!response.type.empty()) message.set(bhttp::field::content_type, response.type);
+  if (response.type == kProblemType || response.type == kJsonType) {
+    message.set(bhttp::field::cache_control, "no-store");
+  }
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+}
+
+}  // namespace
+
+Session::Session(int descriptor, const Caller& caller, std::shared_ptr<House> house)
+    : stream_(house->loop.get_executor()),
+      buffer_(kLargestBuffer),
+      caller_(caller),
+      house_(std::move(house)) {
+  stream_.socket().assign(asio::local::stream_protocol(), descriptor);
+}
+
+void Session::end() {
+  stop_waiting();
+  stream_.close();
+}
+
+Task<void> Session::run() {
+  bool more = house_->open;
+  while (more) more = co_await serve_one();
+  stop_waiting();
+  stream_.close();
+}
+
+// Between requests a client may be idle for long; once one has begun it must hurry.
+Task<bool> Session::await_request() {
+  if (buffer_.size() > 0) co_return true;
+  stream_.expires_after(house_->options.idle_time);
+  const auto [status, size] = co_await stream_.async_read_some(buffer_.prepare(kFirstRead), kTuple);
+  if (status) co_return false;
+  buffer_.commit(size);
+  co_return true;
+}
+
+Task<bool> Session::read_body(Parser& parser) {
+  stream_.expires_after(house_->options.header_time);
+  const auto [header_status, header_size] =
+      co_await bhttp::async_read_header(stream_, buffer_, parser, kTuple);
+  if (header_status) co_return co_await refuse(header_status);
+  const bool continues =
+      beast::iequals(parser.get()[bhttp::field::expect], "100-continue") && !parser.is_done();
+  stream_.expires_after(house_->options.header_time);
+  if (continues) {
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    const auto [status, size] = co_await asio::async_write(
+        stream_, asio::buffer(kContinue.data(), kContinue.size()), kTuple);
+    if (status) co_return false;
+  }
+  const auto [status, size] = co_await bhttp::async_read(stream_, buffer_, parser, kTuple);
+  if (status) co_return co_await refuse(status);
+  co_return true;
+}
+
+Task<bool> Session::refuse(ErrorStatus status) {
+  const std::optional<api::Problem> problem = problem_of(status);
+  Frame frame;
+  frame.keep_alive = false;
+  if (problem) co_await write(problem_response(*problem), frame);
+  co_return false;
+}
+
+Task<bool> Session::serve_one() {
+  const bool begun = co_await await_request();
+  if (!begun) co_return false;
+  Parser parser;
+  parser.header_limit(kLargestHeader);
+  parser.body_limit(house_->options.largest_body);
+  const bool read = co_await read_body(parser);
+  if (!read) co_return false;
+  stream_.expires_never();
+  if (!house_->open) co_return false;
+  auto message = parser.release();
+  const Frame frame{message.version(), message.keep_alive(), message.method() == bhttp::verb::head};
+  Request request;
+  request.method = text_of(message.method_string());
+  request.content_type = text_of(message[bhttp::field::content_type]);
+  request.caller = caller_;
+  request.body = std::move(message.body());
+  auto target = parse_target({message.target().data(), message.target().size()});
+  Outcome outcome;
+  if (message.version() == 11 && message.count(bhttp::field::host) != 1) {
+    outcome = problem_response(problem(400, "bad-request", "HTTP/1.1 needs one Host header."));
+  } else if (!target) {
+    outcome = problem_response(problem(400, "bad-request", target.error().message));
+  } else {
+    request.path = std::move(target->path);
+    request.query = std::move(target->query);
+    outcome = answer(house_->doors, request);
+  }
+  co_return co_await carry_out(std::move(outcome), frame);
+}
+
+Task<bool> Session::carry_out(Outcome outcome, Frame frame) {
+  if (LogWish* wish = std::get_if<LogWish>(&outcome)) {
+    co_return co_await write_logs(std::move(*wish), frame);
+  }
+  if (Later* later = std::get_if<Later>(&outcome)) {
+    std::optional<Response> response = co_await await_answer(std::move(*later));
+    if (!response) co_return false;
+    co_return co_await write(std::move(*response), frame);
+  }
+  co_return co_await write(std::move(std::get<Response>(outcome)), frame);
+}
+
+Task<bool> Session::write(Response response, Frame frame) {
+  stream_.expires_after(house_->options.idle_time);
+  ErrorStatus status;
+  std::size_t size = 0;
+  if (frame.head || response.status == 204) {
+    bhttp::response<bhttp::empty_body> message(static_cast<bhttp::status>(response.status),
+                                               frame.version);
+    set_header(message, response);
+    message.keep_alive(frame.keep_alive);
+    if (response.status != 204) message.content_length(response.body.size());
+    std::tie(status, size) = co_await bhttp::async_write(stream_, message, kTuple);
+  } else {
+    bhttp::response<bhttp::string_body> message(static_cast<bhttp::status>(response.status),
+                                                frame.version);
+    set_header(message, response);
+    message.keep_alive(frame.keep_alive);
+    message.body() = std::move(response.body);
+    message.prepare_payload();
+    std::tie(status, size) = co_await bhttp::async_write(stream_, message, kTuple);
+  }
+  co_return !status && frame.keep_alive;
+}
+
+// A client that closes its socket is seen as an error on ours (EPOLLHUP), also while nothing is
+// read; one that has only finished writing is not.
+std::shared_ptr<Pending> Session::begin_waiting() {
+  pending_ = std::make_shared<Pending>(stream_.get_executor());
+  stream_.socket().async_wait(
+      asio::socket_base::wait_error,
+      asio::bind_cancellation_slot(departure_.slot(),
+                                   [weak = std::weak_ptr(pending_)](ErrorStatus status) {
+                                     const auto pending = weak.lock();
+                                     if (status || !pending) return;
+                                     pending->gone = true;
+                                     pending->tokens.clear();
+                                     pending->ring();
+                                   }));
+  return pending_;
+}
+
+void Session::stop_waiting() {
+  if (!pending_) return;
+  departure_.emit(asio::cancellation_type::terminal);
+  pending_->gone = true;
+  pending_->tokens.clear();
+  pending_->ring();
+  pending_.reset();
+}
+
+Task<std::optional<Response>> Session::await_answer(Later later) {
+  const std::shared_ptr<Pending> pending = begin_waiting();
+  std::shared_ptr<void> token = later.ask([weak = std::weak_ptr(pending)](Response response) {
+    const auto waiting = weak.lock();
+    if (!waiting || waiting->response) return;
+    waiting->response = std::move(response);
+    waiting->ring();
+  });
+  pending->tokens.push_back(std::move(token));
+  later.ask = nullptr;
+  if (!pending->rung) {
+    pending->bell.expires_at(Timer::time_point::max());
+    if (later.patience) pending->bell.expires_after(*later.patience);
+    co_await pending->bell.async_wait(kTuple);
+  }
+  if (pending->gone) co_return std::nullopt;
+  std::optional<Response> response = std::move(pending->response);
+  stop_waiting();
+  if (!response) response = std::move(later.too_late);
+  co_return response;
+}
+
+std::shared_ptr<Connection> serve(int descriptor, const Caller& caller,
+                                  std::shared_ptr<House> house, std::function<void()> over) {
+  auto& loop = house->loop;
+  auto session = std::make_shared<Session>(descriptor, caller, std::move(house));
+  // What goes wrong inside ends this connection and nothing else.
+  asio::co_spawn(loop, session->run(),
+                 [session, over = std::move(over)](const std::exception_ptr&) {
+                   session->end();
+                   over();
+                 });
+  return session;
+}
+
+}  // namespace tangram::http

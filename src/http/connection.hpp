@@ -1,0 +1,48 @@
+// A connection: reads requests one after the other, has them answered and writes the answers. The
+// only files that know Beast are the two behind this header. One rule: nothing is read while an
+// answer is on its way, so that a client can pile up no more than a buffer's worth of requests.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "http/doors.hpp"
+#include "http/server.hpp"
+#include "http/watcher.hpp"
+
+namespace tangram::http {
+
+// What all connections of a server share.
+struct House {
+  House(boost::asio::io_context& the_loop, ServerOptions its_options, Doors its_doors)
+      : loop(the_loop),
+        options(std::move(its_options)),
+        doors(std::move(its_doors)),
+        watcher(loop) {}
+
+  boost::asio::io_context& loop;
+  ServerOptions options;
+  Doors doors;
+  Watcher watcher;
+  bool open = true;  // once it is not, the doors lead nowhere
+};
+
+class Connection {
+ public:
+  Connection() = default;
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  Connection(Connection&&) = delete;
+  Connection& operator=(Connection&&) = delete;
+
+  // Ends it now: nothing of the daemon is held or called after this returns.
+  virtual void end() = 0;
+};
+
+// Takes the descriptor. `over` is called once, when the client or end() has ended it.
+[[nodiscard]] std::shared_ptr<Connection> serve(int descriptor, const Caller& caller,
+                                                std::shared_ptr<House> house,
+                                                std::function<void()> over);
+
+}  // namespace tangram::http

@@ -1,0 +1,68 @@
+// One request and what a route makes of it, free of any HTTP library, so that only the connection
+// knows how they travel. One rule: a route decides and returns; what takes time is described here
+// and carried out by the connection, which can drop it when the client leaves.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <boost/json/value.hpp>
+
+#include "http/doors.hpp"
+#include "http/query.hpp"
+
+namespace tangram::http {
+
+struct Request {
+  std::string method;
+  std::string path;
+  Query query;
+  std::string content_type;
+  std::string body;
+  Caller caller;
+  std::uint64_t id = 0;  // {id} of the route's pattern
+};
+
+inline constexpr const char* kJsonType = "application/json";
+inline constexpr const char* kProblemType = "application/problem+json";
+
+struct Response {
+  int status = 200;
+  std::string type = kJsonType;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+[[nodiscard]] Response json_response(const boost::json::value& value, int status = 200);
+[[nodiscard]] Response problem_response(const api::Problem& problem);
+// `kind` is the last word of the type: "no-such-job".
+[[nodiscard]] api::Problem problem(int status, std::string_view kind, std::string detail);
+
+using Respond = std::function<void(Response)>;
+
+// An answer that comes later.
+struct Later {
+  // Asks; whoever drops what it gives (may be nothing) does not want the answer any more.
+  std::function<std::shared_ptr<void>(Respond)> ask;
+  std::optional<std::chrono::milliseconds> patience;
+  Response too_late;  // the answer when it is used up
+};
+
+// The output of a job, as it comes.
+struct LogWish {
+  std::uint64_t id = 0;
+  std::string file;  // "stdout.log"
+  bool follow = false;
+  std::optional<std::uint64_t> tail;  // lines
+  std::string from;                   // a position; empty: the beginning
+};
+
+using Outcome = std::variant<Response, Later, LogWish>;
+
+}  // namespace tangram::http

@@ -1,0 +1,211 @@
+// The routes of jobs; see routes.cpp for the table.
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/stream_parser.hpp>
+
+#include "api/run_spec.hpp"
+#include "api/signals.hpp"
+#include "base/text.hpp"
+#include "http/handlers.hpp"
+
+namespace tangram::http {
+namespace {
+
+namespace json = boost::json;
+
+constexpr auto kLongestWait = std::chrono::hours(24);
+
+Result<JobFilter> filter_in(const Query& query) {
+  if (auto ok = query.allow_only({"all", "user", "state", "name", "most"}); !ok) {
+    return std::unexpected(ok.error());
+  }
+  JobFilter filter;
+  const auto all = query.flag("all");
+  if (!all) return std::unexpected(all.error());
+  filter.all = *all;
+  filter.user = query.text("user");
+  filter.name = query.text("name");
+  if (const auto word = query.text("state")) {
+    filter.state = api::find_state(*word);
+    if (!filter.state) return invalid(cat("there is no state ", quoted(*word), "."));
+    filter.all = filter.all || is_over(*filter.state);
+  }
+  const auto most = query.number("most", filter.most);
+  if (!most) return std::unexpected(most.error());
+  filter.most = static_cast<std::size_t>(most->value_or(filter.most));
+  return filter;
+}
+
+struct WaitWish {
+  WaitFor what = WaitFor::kOver;
+  std::chrono::milliseconds patience = std::chrono::seconds(30);
+};
+
+Result<WaitWish> wait_in(const Query& query) {
+  if (auto ok = query.allow_only({"for", "timeout"}); !ok) return std::unexpected(ok.error());
+  WaitWish wish;
+  const std::string word = query.text("for").value_or("over");
+  if (word != "over" && word != "running") {
+    return invalid(cat("for must be running or over, not ", quoted(word), "."));
+  }
+  wish.what = word == "running" ? WaitFor::kRunning : WaitFor::kOver;
+  if (const auto text = query.text("timeout")) {
+    const auto patience = api::parse_duration(*text);
+    if (!patience) return invalid(cat("timeout: ", patience.error().message));
+    wish.patience = std::min<std::chrono::milliseconds>(*patience, kLongestWait);
+  }
+  return wish;
+}
+
+Result<int> signal_in(const json::value& document) {
+  const json::object* object = document.if_object();
+  const json::value* signal = object == nullptr ? nullptr : object->if_contains("signal");
+  if (signal == nullptr || object->size() != 1) {
+    return invalid("signal is missing; send {\"signal\": \"TERM\"} or {\"signal\": 15}.");
+  }
+  if (signal->is_string()) {
+    return api::parse_signal({signal->get_string().data(), signal->get_string().size()});
+  }
+  json::error_code status;
+  const auto number = signal->to_number<int>(status);
+  return api::parse_signal(status ? "?" : std::to_string(number));
+}
+
+Reply<api::JobView> with_job(Respond respond, int status) {
+  return [respond = std::move(respond), status](const Answer<api::JobView>& job) {
+    respond(job ? json_response(to_json(*job), status) : problem_response(job.error()));
+  };
+}
+
+}  // namespace
+
+Response bad_request(const Error& error) {
+  return problem_response(problem(400, "bad-request", error.message));
+}
+
+Answer<json::value> json_body(const Request& request) {
+  const std::string type = request.content_type.substr(0, request.content_type.find(';'));
+  if (type != kJsonType) {
+    return std::unexpected(
+        problem(415, "not-json",
+                cat("the body must be JSON and say so: Content-Type: application/json, not ",
+                    quoted(request.content_type), ".")));
+  }
+  json::error_code status;
+  json::stream_parser parser;
+  const std::size_t read = parser.write_some(request.body.data(), request.body.size(), status);
+  if (!status) parser.finish(status);
+  const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  const std::string_view rest = std::string_view(request.body).substr(read);
+  if (!status && std::ranges::all_of(rest, blank)) return parser.release();
+  return std::unexpected(problem(
+      400, "bad-json",
+      cat("the body is not valid JSON: ",
+          status ? cat(status.message(), " near byte ", read) : "more follows after the end",
+          ".")));
+}
+
+Outcome post_job(const Doors& doors, const Request& request) {
+  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
+  const auto document = json_body(request);
+  if (!document) return problem_response(document.error());
+  const auto job = api::read_job_request(*document);
+  if (!job) {
+    return problem_response(problem(400, "bad-job", cat("the job: ", job.error().message)));
+  }
+  const auto ask = [&doors, caller = request.caller, job = *job](const Respond& respond) {
+    doors.submit(caller, job, [respond](const Answer<std::uint64_t>& id) {
+      if (!id) return respond(problem_response(id.error()));
+      Response response = json_response(json::object{{"id", *id}}, 201);
+      response.headers.emplace_back("Location", cat("/v1/jobs/", *id));
+      respond(std::move(response));
+    });
+    return nullptr;
+  };
+  return Later{ask, std::nullopt, {}};
+}
+
+Outcome get_jobs(const Doors& doors, const Request& request) {
+  const auto filter = filter_in(request.query);
+  if (!filter) return bad_request(filter.error());
+  const auto jobs = doors.jobs(request.caller, *filter);
+  if (!jobs) return problem_response(jobs.error());
+  json::array list;
+  list.reserve(jobs->size());
+  for (const api::JobView& job : *jobs) list.push_back(to_json(job));
+  return json_response(std::move(list));
+}
+
+Outcome get_job(const Doors& doors, const Request& request) {
+  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
+  const auto job = doors.job(request.caller, request.id);
+  return job ? json_response(to_json(*job)) : problem_response(job.error());
+}
+
+Outcome post_cancel(const Doors& doors, const Request& request) {
+  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
+  return Later{[&doors, caller = request.caller, id = request.id](Respond respond) {
+                 doors.cancel(caller, id, with_job(std::move(respond), 202));
+                 return nullptr;
+               },
+               std::nullopt,
+               {}};
+}
+
+Outcome post_signal(const Doors& doors, const Request& request) {
+  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
+  const auto document = json_body(request);
+  if (!document) return problem_response(document.error());
+  const auto signal = signal_in(*document);
+  if (!signal) return bad_request(signal.error());
+  return Later{
+      [&doors, caller = request.caller, id = request.id, number = *signal](const Respond& respond) {
+        doors.signal(caller, id, number, [respond](const Answer<void>& done) {
+          respond(done ? Response{204, "", "", {}} : problem_response(done.error()));
+        });
+        return nullptr;
+      },
+      std::nullopt,
+      {}};
+}
+
+Outcome get_wait(const Doors& doors, const Request& request) {
+  const auto wish = wait_in(request.query);
+  if (!wish) return bad_request(wish.error());
+  return Later{
+      [&doors, caller = request.caller, id = request.id, what = wish->what](Respond respond) {
+        return doors.wait(caller, id, what, with_job(std::move(respond), 200));
+      },
+      wish->patience, Response{204, "", "", {}}};
+}
+
+Outcome get_logs(const Doors& doors, const Request& request) {
+  const Query& query = request.query;
+  if (auto ok = query.allow_only({"stream", "follow", "tail", "from"}); !ok) {
+    return bad_request(ok.error());
+  }
+  const std::string stream = query.text("stream").value_or("stdout");
+  if (stream != "stdout" && stream != "stderr") {
+    return bad_request(
+        {ErrorCode::kInvalid, cat("stream must be stdout or stderr, not ", quoted(stream), ".")});
+  }
+  const auto follow = query.flag("follow");
+  if (!follow) return bad_request(follow.error());
+  const auto tail = query.number("tail", 1'000'000'000);
+  if (!tail) return bad_request(tail.error());
+  const std::string from = query.text("from").value_or("");
+  if (tail->has_value() && !from.empty()) {
+    return bad_request({ErrorCode::kInvalid, "tail and from contradict each other."});
+  }
+  if (const auto source = doors.logs(request.caller, request.id); !source) {
+    return problem_response(source.error());
+  }
+  return LogWish{request.id, stream == "stdout" ? api::kStdoutLog : api::kStderrLog, *follow, *tail,
+                 from};
+}
+
+}  // namespace tangram::http

@@ -1,0 +1,98 @@
+// Session: how a Connection is made, with Beast and C++20 coroutines. Private to connection.cpp and
+// connection_logs.cpp, because these headers take long to compile. One rule: co_await stands in a
+// statement of its own, never in a condition: g++ 12 loses the coroutine's `this` there.
+#pragma once
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+
+#include "http/connection.hpp"
+#include "http/exchange.hpp"
+#include "http/log_reader.hpp"
+
+namespace tangram::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+
+using Executor = asio::io_context::executor_type;
+template <class T>
+using Task = asio::awaitable<T, Executor>;
+using Stream = beast::basic_stream<asio::local::stream_protocol, Executor>;
+using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
+using ErrorStatus = boost::system::error_code;
+inline constexpr asio::as_tuple_t<asio::use_awaitable_t<Executor>> kTuple{};
+
+// What a request waits for: an answer, news of a log, or the client's departure.
+struct Pending {
+  explicit Pending(const Executor& executor) : bell(executor) {}
+  void ring() {
+    rung = true;
+    bell.cancel();
+  }
+
+  Timer bell;
+  bool rung = false;
+  bool look = true;   // at the daemon, not only at the files
+  bool gone = false;  // the client, or the server
+  std::optional<Response> response;
+  std::vector<std::shared_ptr<void>> tokens;
+};
+
+class Session : public Connection, public std::enable_shared_from_this<Session> {
+ public:
+  Session(int descriptor, const Caller& caller, std::shared_ptr<House> house);
+  ~Session() override = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  Session(Session&&) = delete;
+  Session& operator=(Session&&) = delete;
+
+  void end() override;
+  Task<void> run();
+
+ private:
+  using Parser = beast::http::request_parser<beast::http::string_body>;
+
+  // How the answers to a request must be framed.
+  struct Frame {
+    unsigned version = 11;
+    bool keep_alive = true;
+    bool head = false;
+  };
+
+  // false: the connection is to be closed.
+  Task<bool> serve_one();
+  Task<bool> await_request();
+  Task<bool> read_body(Parser& parser);
+  Task<bool> refuse(ErrorStatus status);
+  Task<bool> carry_out(Outcome outcome, Frame frame);
+  Task<bool> write(Response response, Frame frame);
+  Task<std::optional<Response>> await_answer(Later later);
+  Task<bool> write_logs(LogWish wish, Frame frame);
+  Task<bool> write_pieces(LogReader& reader, std::vector<char>& room, bool chunked);
+  Task<void> await_news(std::shared_ptr<Pending> pending, const LogReader& reader);
+
+  std::shared_ptr<Pending> begin_waiting();
+  void stop_waiting();
+  [[nodiscard]] bool prepare(LogReader& reader, const LogWish& wish);
+  void ask_for_news(const std::shared_ptr<Pending>& pending, const LogWish& wish, WaitFor what);
+
+  Stream stream_;
+  beast::flat_buffer buffer_;
+  Caller caller_;
+  std::shared_ptr<House> house_;
+  std::shared_ptr<Pending> pending_;
+  asio::cancellation_signal departure_;
+};
+
+}  // namespace tangram::http
