@@ -1,0 +1,128 @@
+// See claim.hpp. Two syncs per start: the exit file's, so that its blocks are really there; and the
+// folder's, which makes the names of all three files last. What is *in* `started` matters only as
+// long as this boot does, so it is not synced.
+#include "shim/claim.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "files/boot_id.hpp"
+#include "shim/system.hpp"
+
+namespace tangram::shim {
+namespace {
+
+std::unexpected<Refusal> refuse(ShimExit code, std::string reason) {
+  return std::unexpected(Refusal{code, std::move(reason)});
+}
+
+std::unexpected<Refusal> refuse_write(std::string_view tried, const char* name, int code) {
+  const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  return refuse(is_full ? ShimExit::kNoRoom : ShimExit::kFailed,
+                cat("cannot ", tried, " ", quoted(name), " in the run's folder: ", why(code),
+                    ". Nothing was run", is_full ? "; make room on the disk." : "."));
+}
+
+// 0, or why it failed.
+int write_at_start(int fd, std::string_view text) {
+  off_t at = 0;
+  while (!text.empty()) {
+    const ssize_t count = ::pwrite(fd, text.data(), text.size(), at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(count));
+    at += count;
+  }
+  return 0;
+}
+
+int fill_exit_file(int fd, std::string_view text) {
+  const int code = write_at_start(fd, text);
+  if (code != 0) return code;
+  return ::fdatasync(fd) == 0 ? 0 : errno;
+}
+
+files::Descriptor make_file(int folder, const char* name, int flags) {
+  const int all = flags | O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  return files::Descriptor(::openat(folder, name, all, 0600));
+}
+
+}  // namespace
+
+std::expected<Claim, Refusal> Claim::take(int folder) {
+  files::Descriptor lock = make_file(folder, api::kLockFile, 0);
+  if (!lock.ok()) return refuse_write("make the file", api::kLockFile, errno);
+  // A lock of the open file, as flock() gives, but one that can be asked after without taking it.
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  if (::fcntl(lock.get(), F_OFD_SETLK, &whole) != 0) {
+    if (errno != EAGAIN && errno != EACCES) return refuse_write("lock", api::kLockFile, errno);
+    return refuse(ShimExit::kAlreadyRunning,
+                  "cannot run the job: another shim holds the run's folder and runs it.");
+  }
+  struct stat ignored{};
+  if (::fstatat(folder, api::kStartedFile, &ignored, AT_SYMLINK_NOFOLLOW) == 0) {
+    return refuse(ShimExit::kAlreadyRan,
+                  "cannot run the job: it was started in this folder before, and is never started "
+                  "twice. Use a new folder.");
+  }
+  if (errno != ENOENT) return refuse_write("look for", api::kStartedFile, errno);
+  return Claim(folder, std::move(lock));
+}
+
+std::expected<void, Refusal> Claim::set_aside() {
+  exit_ = make_file(folder_, api::kExitFile, O_TRUNC);
+  if (!exit_.ok()) return refuse_write("make the file", api::kExitFile, errno);
+  const int code = fill_exit_file(exit_.get(), std::string(kExitFileBytes, '\0'));
+  if (code != 0) return refuse_write("set aside room for", api::kExitFile, code);
+  return {};
+}
+
+std::expected<void, Refusal> Claim::mark_started(const std::string& tag) const {
+  const boost::json::object started{{"version", api::kShimVersion},
+                                    {"shim", ::getpid()},
+                                    {"boot", files::boot_id()},
+                                    {"tag", tag}};
+  const files::Descriptor file = make_file(folder_, api::kStartedFile, O_EXCL);
+  int code = file.ok() ? 0 : errno;
+  if (code == 0) code = write_at_start(file.get(), boost::json::serialize(started) + "\n");
+  if (code == 0 && ::fsync(folder_) != 0) code = errno;
+  if (code == 0) return {};
+  ::unlinkat(folder_, api::kStartedFile, 0);
+  return refuse_write("make the file", api::kStartedFile, code);
+}
+
+Result<void> Claim::record(const api::ExitRecord& record,
+                           std::chrono::milliseconds patience) const {
+  constexpr std::chrono::milliseconds kPause{100};
+  const Moment deadline = boot_now() + patience;
+  const std::string text = exit_file_text(record);
+  int code = fill_exit_file(exit_.get(), text);
+  for (; code != 0 && boot_now() < deadline; code = fill_exit_file(exit_.get(), text)) {
+    note(cat("cannot write the exit record: ", why(code), ". Trying again."));
+    std::this_thread::sleep_for(kPause);
+  }
+  if (code != 0) return failed(cat("cannot write the exit record: ", why(code), "."));
+  return {};
+}
+
+std::string exit_file_text(api::ExitRecord record) {
+  std::string text = boost::json::serialize(api::to_json(record));
+  while (text.size() + 1 > kExitFileBytes) {
+    CHECK(!record.reason.empty());
+    record.reason.resize(record.reason.size() / 2);
+    text = boost::json::serialize(api::to_json(record));
+  }
+  text.resize(kExitFileBytes - 1, ' ');
+  return text + '\n';
+}
+
+}  // namespace tangram::shim

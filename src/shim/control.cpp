@@ -1,0 +1,156 @@
+// See control.hpp.
+#include "shim/control.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "api/run_spec.hpp"
+#include "base/text.hpp"
+
+namespace tangram::shim {
+namespace {
+
+// Who may speak: the shim's own user, and root.
+bool is_trusted(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
+std::unexpected<Error> refused(std::string_view tried) {
+  return failed(cat("cannot ", tried, " the control socket of the run: ", why(errno), "."));
+}
+
+}  // namespace
+
+Result<Control> Control::open(int folder) {
+  files::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.ok()) return refused("make");
+  // One that an earlier shim left before it started anything; the lock says there is no other.
+  ::unlinkat(folder, api::kControlSocket, 0);
+  // The address has room for 108 bytes only, so it goes through the open folder.
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  const std::string path = cat("/proc/self/fd/", folder, "/", api::kControlSocket);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the socket interface wants it
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  if (::bind(socket.get(), generic, sizeof(address)) != 0) return refused("bind");
+  // Nobody can connect before listen(), so the mode is right in time.
+  if (::fchmodat(folder, api::kControlSocket, 0600, 0) != 0) return refused("protect");
+  if (::listen(socket.get(), static_cast<int>(kMostClients)) != 0) return refused("listen on");
+  return Control(folder, std::move(socket));
+}
+
+void Control::watch(PollSet& polls, const Callbacks& callbacks) {
+  if (socket_.ok()) {
+    polls.watch(socket_.get(), POLLIN, [this, &callbacks] { accept_all(callbacks); });
+  }
+  for (const auto& [id, client] : clients_) {
+    const auto events = static_cast<short>(client.unsent.empty() ? POLLIN : POLLIN | POLLOUT);
+    polls.watch(client.socket.get(), events,
+                [this, id = id, &callbacks] { on_ready(id, callbacks); });
+  }
+}
+
+void Control::accept_all(const Callbacks& callbacks) {
+  // Not endlessly: who connects and leaves in a circle must not hold up the rest.
+  for (std::size_t i = 0; i < kMostClients; ++i) {
+    files::Descriptor socket(
+        ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.ok()) return;
+    if (!is_trusted(socket.get()) || clients_.size() >= kMostClients) continue;
+    const ClientId id = next_client_++;
+    clients_.emplace(id, Client{.socket = std::move(socket)});
+    send(id, callbacks.greeting());
+  }
+}
+
+void Control::on_ready(ClientId id, const Callbacks& callbacks) {
+  if (!clients_.contains(id)) return;
+  flush(id);
+  if (clients_.contains(id) && !receive(id, callbacks)) drop(id);
+}
+
+// False: the client is to be dropped.
+bool Control::receive(ClientId id, const Callbacks& callbacks) {
+  static std::array<char, 16'384> buffer;
+  Client& client = clients_.at(id);
+  const ssize_t count = ::recv(client.socket.get(), buffer.data(), buffer.size(), 0);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  if (count == 0) return false;
+  client.received.append(buffer.data(), static_cast<std::size_t>(count));
+  std::string received = std::exchange(client.received, {});
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = received.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    if (end - begin > kLongestLine) break;  // dropped below
+    callbacks.line(id, std::string_view(received).substr(begin, end - begin));
+    if (!clients_.contains(id)) return true;  // dropped while it was answered
+  }
+  received.erase(0, begin);
+  if (received.size() > kLongestLine) {
+    send(id, R"({"error":"a line may have 65536 bytes; this client is dropped."})");
+    return false;
+  }
+  clients_.at(id).received = std::move(received);
+  return true;
+}
+
+void Control::send(ClientId id, std::string_view line) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  if (found->second.is_deaf) return;
+  found->second.unsent += line;
+  found->second.unsent += '\n';
+  flush(id);
+}
+
+void Control::broadcast(std::string_view line) {
+  std::vector<ClientId> ids;
+  for (const auto& [id, client] : clients_) ids.push_back(id);
+  for (const ClientId id : ids) send(id, line);
+}
+
+void Control::flush(ClientId id) {
+  Client& client = clients_.at(id);
+  while (!client.unsent.empty()) {
+    const ssize_t count = ::send(client.socket.get(), client.unsent.data(), client.unsent.size(),
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) break;
+    if (count < 0) client.is_deaf = true;
+    if (client.is_deaf) client.unsent.clear();
+    if (count > 0) client.unsent.erase(0, static_cast<std::size_t>(count));
+  }
+  if (client.unsent.size() > kMostUnsent) drop(id);
+}
+
+void Control::close(std::chrono::milliseconds patience) {
+  ::unlinkat(folder_, api::kControlSocket, 0);
+  socket_ = files::Descriptor(-1);
+  const Moment deadline = boot_now() + patience;
+  Alarm alarm;
+  while (boot_now() < deadline) {
+    std::erase_if(clients_, [](const auto& entry) { return entry.second.unsent.empty(); });
+    if (clients_.empty()) return;
+    PollSet polls;
+    alarm.set(deadline);
+    alarm.watch(polls);
+    for (const auto& [id, client] : clients_) {
+      polls.watch(client.socket.get(), POLLOUT, [this, id = id] { flush(id); });
+    }
+    polls.wait(true);
+  }
+  clients_.clear();
+}
+
+}  // namespace tangram::shim

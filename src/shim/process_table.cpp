@@ -1,0 +1,119 @@
+// See process_table.hpp.
+#include "shim/process_table.hpp"
+
+#include <array>
+#include <charconv>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "files/descriptor.hpp"
+
+namespace tangram::shim {
+namespace {
+
+constexpr pid_t kKernelThreads = 2;  // their parent
+// Fields of /proc/PID/stat, as proc(5) counts them.
+constexpr int kState = 3;
+constexpr int kParent = 4;
+constexpr int kThreads = 20;
+constexpr int kStartTicks = 22;
+
+// The field of a line that begins after the name, which is field 2 and may contain anything.
+std::string_view field(std::string_view rest, int number) {
+  for (int i = kState; i < number; ++i) {
+    const std::size_t space = rest.find(' ');
+    if (space == std::string_view::npos) return {};
+    rest.remove_prefix(space + 1);
+  }
+  return rest.substr(0, rest.find(' '));
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::optional<Process> parse_stat(std::string_view line) {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  const std::size_t bracket = line.rfind(')');
+  if (bracket == std::string_view::npos || bracket + 2 >= line.size()) return std::nullopt;
+  const std::string_view rest = line.substr(bracket + 2);
+  const auto pid = number_of<pid_t>(line.substr(0, line.find(' ')));
+  const auto parent = number_of<pid_t>(field(rest, kParent));
+  const auto threads = number_of<long>(field(rest, kThreads));
+  const auto start = number_of<std::uint64_t>(field(rest, kStartTicks));
+  if (!pid || !parent || !threads || !start) return std::nullopt;
+  const char state = rest.front();
+  const bool is_zombie = state == 'Z' || state == 'X' || state == 'x';
+  return Process{.pid = *pid,
+                 .parent = *parent,
+                 .start_ticks = *start,
+                 .lives = !is_zombie || *threads > 1,
+                 .stopped = state == 'T' || state == 't',
+                 .held = state == 'D'};
+}
+
+std::optional<Process> find_process(pid_t pid) {
+  const files::Descriptor file(
+      ::open(cat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file.ok()) return std::nullopt;
+  std::array<char, 1'024> text{};
+  const ssize_t size = ::read(file.get(), text.data(), text.size());
+  if (size <= 0) return std::nullopt;
+  return parse_stat({text.data(), static_cast<std::size_t>(size)});
+}
+
+std::vector<Process> all_processes() {
+  std::vector<Process> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+  if (proc == nullptr) return found;
+  while (const dirent* entry = ::readdir(proc.get())) {
+    const auto pid = parse_int(entry->d_name, 1, std::numeric_limits<int>::max());
+    if (!pid) continue;
+    const auto process = find_process(*pid);
+    if (!process || process->pid == kKernelThreads || process->parent == kKernelThreads) continue;
+    found.push_back(*process);
+  }
+  return found;
+}
+
+bool has_pending(pid_t pid, int signal) {
+  std::ifstream file(cat("/proc/", pid, "/status"));
+  std::string line;
+  while (std::getline(file, line)) {
+    constexpr std::string_view kKey = "ShdPnd:\t";
+    if (!line.starts_with(kKey)) continue;
+    std::uint64_t pending = 0;
+    std::from_chars(line.data() + kKey.size(), line.data() + line.size(), pending, 16);
+    return (pending >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+  }
+  return false;
+}
+
+bool has_variable(pid_t pid, std::string_view assignment) {
+  constexpr std::size_t kMostBytes = 8U << 20U;  // no kernel takes more
+  const files::Descriptor file(
+      ::open(cat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file.ok()) return false;
+  std::string text(1, '\0');  // so that every variable stands between two NULs
+  std::array<char, 16'384> part{};
+  ssize_t size = 0;
+  while (text.size() < kMostBytes && (size = ::read(file.get(), part.data(), part.size())) > 0) {
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+  text += '\0';
+  const std::string wanted = cat('\0', assignment, '\0');
+  return text.find(wanted) != std::string::npos;
+}
+
+}  // namespace tangram::shim

@@ -1,0 +1,188 @@
+// See supervisor.hpp: the loop, and the end of the run.
+#include "shim/supervisor.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "shim/cgroup.hpp"
+#include "shim/system.hpp"
+
+namespace tangram::shim {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Of dead children at a time: a fork bomb must not keep us from hearing "stop".
+constexpr int kMostReaped = 512;
+constexpr milliseconds kLongestPause{500};
+constexpr milliseconds kRecordPatience{10'000};
+constexpr milliseconds kGoodbyePatience{1'000};
+constexpr milliseconds kCgroupPatience{1'000};
+
+void remove_emptied_cgroup(const std::string& path) {
+  if (path.empty()) return;
+  // The kernel counts a dead process a moment longer than we do.
+  for (const Moment deadline = boot_now() + kCgroupPatience; boot_now() < deadline;) {
+    if (remove_cgroup(path)) return;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+  note(cat("cannot remove the cgroup ", quoted(path), "."));
+}
+
+}  // namespace
+
+ShimExit Supervisor::run() {
+  start_job();
+  while (phase_ != Phase::kOver) wait();
+  return finish();
+}
+
+void Supervisor::wait() {
+  PollSet polls;
+  polls.watch(signals_.get(), POLLIN, [this] { on_signals(); });
+  alarm_.set(next_deadline());
+  alarm_.watch(polls);
+  if (job_ && job_->failures.ok()) {
+    polls.watch(job_->failures.get(), POLLIN, [this] { on_start_known(); });
+  }
+  out_.watch(polls);
+  err_.watch(polls);
+  probe_.watch(polls);
+  control_.watch(polls, callbacks_);
+  polls.wait(!has_more_to_reap_);
+  if (has_more_to_reap_) reap();
+  on_time();
+}
+
+std::optional<Moment> Supervisor::next_deadline() const {
+  std::optional<Moment> next;
+  for (const auto& at :
+       {limit_at_, kill_at_, next_round_, probe_.deadline(), freezer_.deadline()}) {
+    if (at && (!next || *at < *next)) next = at;
+  }
+  return next;
+}
+
+void Supervisor::on_time() {
+  const Moment now = boot_now();
+  probe_.on_time(now);
+  freezer_.on_time(now);
+  if (limit_at_ && now >= *limit_at_) {
+    record_.time_limit = true;
+    begin_stop(spec_.grace);
+  }
+  if (kill_at_ && now >= *kill_at_) begin_kill();
+  if (next_round_ && now >= *next_round_) kill_rest(now);
+}
+
+void Supervisor::on_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+    if (info.ssi_signo == SIGCHLD) continue;
+    if (phase_ < Phase::kKilling) record_.stopped = true;
+    begin_stop(spec_.grace);
+  }
+  reap();
+}
+
+// A child is looked at before it is reaped: so long its pid, and its group's, are no one else's.
+void Supervisor::reap() {
+  for (int i = 0; i < kMostReaped; ++i) {
+    siginfo_t info{};
+    has_more_to_reap_ = false;
+    has_children_ = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (!has_children_ && next_round_) next_round_ = boot_now();
+    if (!has_children_ || info.si_pid == 0) return;
+    const pid_t pid = info.si_pid;
+    const bool is_job = job_ && job_->pid == pid;
+    if (is_job || probe_.is(pid)) ::kill(-pid, SIGKILL);
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    if (is_job) on_end_of_job(status);
+    if (probe_.is(pid)) probe_.ended(status);
+  }
+  has_more_to_reap_ = true;
+}
+
+void Supervisor::on_end_of_job(int status) {
+  on_start_known();
+  job_.reset();
+  if (start_failure_) {
+    record_.code = start_failure_->code;
+  } else if (WIFEXITED(status)) {
+    record_.code = WEXITSTATUS(status);
+  } else {
+    record_.signal = WTERMSIG(status);
+  }
+  begin_kill();
+}
+
+void Supervisor::begin_stop(milliseconds grace) {
+  limit_at_.reset();
+  if (phase_ >= Phase::kKilling) return;
+  const Moment at = boot_now() + grace;
+  kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
+  if (phase_ == Phase::kStopping) return;
+  phase_ = Phase::kStopping;
+  // A job that stands still could not obey.
+  if (signal_group(SIGTERM) == 0) (void)signal_group(SIGCONT);
+  freezer_.let_go();
+  announce();
+}
+
+void Supervisor::begin_kill() {
+  limit_at_.reset();
+  kill_at_.reset();
+  if (phase_ >= Phase::kKilling) return;
+  const bool was_stopping = phase_ == Phase::kStopping;
+  phase_ = Phase::kKilling;
+  next_round_ = boot_now();
+  if (!was_stopping) announce();
+}
+
+void Supervisor::kill_rest(Moment now) {
+  const Signalled round = kill_round(mark_);
+  reap();
+  if (round.found == 0 && !has_children_) {
+    phase_ = Phase::kOver;
+    next_round_.reset();
+    return;
+  }
+  for (const Unreachable& process : round.unreachable) {
+    note(cat("cannot kill process ", process.pid, " of the run: ", process.reason, "."));
+  }
+  next_round_ = now + pause_;
+  pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+std::string Supervisor::reason() const {
+  if (start_failure_) return start_failure_->reason;
+  if (record_.time_limit) {
+    return cat("time limit of ", api::duration_text(*spec_.time_limit), " reached");
+  }
+  const bool is_out_of_memory =
+      record_.signal == SIGKILL && spec_.memory_bytes && cgroup_oom_kills(spec_.cgroup) > 0;
+  if (is_out_of_memory) return cat("memory limit of ", *spec_.memory_bytes, " bytes reached");
+  return {};
+}
+
+ShimExit Supervisor::finish() {
+  out_.finish();
+  err_.finish();
+  record_.reason = reason();
+  record_.ended = wall_now();
+  const auto recorded = claim_.record(record_, kRecordPatience);
+  if (!recorded) note(recorded.error().message);
+  announce();
+  control_.close(kGoodbyePatience);
+  remove_emptied_cgroup(mark_.cgroup);
+  return recorded ? ShimExit::kDone : ShimExit::kRecordLost;
+}
+
+}  // namespace tangram::shim
