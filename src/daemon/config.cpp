@@ -1,0 +1,262 @@
+// See config.hpp.
+#include "daemon/config.hpp"
+
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "api/job.hpp"
+#include "base/text.hpp"
+#include "files/read_file.hpp"
+#include "files/toml_table.hpp"
+#include "policies/registry.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::size_t kLargestFile = 1U << 20U;
+constexpr int kMany = 1'000'000'000;
+
+// One section, with what TOML itself has no words for.
+class Section {
+ public:
+  Section(const files::TomlTable& table, files::Findings& findings)
+      : table_(table), findings_(findings) {}
+
+  void allow(std::initializer_list<const char*> keys) const {
+    const std::vector<std::string> names(keys.begin(), keys.end());
+    table_.allow_only(names);
+  }
+  void read(const char* key, std::string& value) const { value = table_.text_or(key, value); }
+  void read(const char* key, bool& value) const { value = table_.flag_or(key, value); }
+  void read(const char* key, std::chrono::milliseconds& value) const {
+    parsed(key, api::duration_text(value), api::parse_duration, value);
+  }
+  void read_bytes(const char* key, std::uint64_t& value) const {
+    const std::string text = table_.text_or(key, "");
+    if (text.empty()) return;
+    keep(key, api::parse_bytes(text), value);
+  }
+  template <class T>
+  void read_number(const char* key, files::Range range, T& value) const {
+    value = static_cast<T>(table_.number_or(key, range, static_cast<int>(value)));
+  }
+  template <class T>
+  void keep(const char* key, const Result<T>& result, T& value) const {
+    if (result) {
+      value = *result;
+    } else {
+      mistake(key, result.error().message);
+    }
+  }
+  void mistake(const char* key, const std::string& message) const {
+    findings_.add(table_.where(key), cat(key, ": ", message));
+  }
+  [[nodiscard]] const files::TomlTable& table() const { return table_; }
+
+ private:
+  template <class T, class Parse>
+  void parsed(const char* key, const std::string& absent, Parse parse, T& value) const {
+    const std::string text = table_.text_or(key, absent);
+    if (text != absent) keep(key, parse(text), value);
+  }
+
+  const files::TomlTable& table_;
+  files::Findings& findings_;
+};
+
+Result<unsigned> parse_mode(const std::string& text) {
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode > 0777) {
+    return invalid(
+        cat(tangram::quoted(text), " is not a file mode; write it in octal, as in \"0660\""));
+  }
+  return mode;
+}
+
+// "22:00-06:00"
+Result<core::DayWindow> parse_window(const std::string& text) {
+  const auto minutes = [](std::string_view part) -> std::optional<int> {
+    if (part.size() != 5 || part[2] != ':') return std::nullopt;
+    const auto two = [](std::string_view digits, int highest) -> std::optional<int> {
+      int value = 0;
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value);
+      if (error != std::errc() || end != digits.data() + 2 || value > highest) return std::nullopt;
+      return value;
+    };
+    const auto hour = two(part.substr(0, 2), 23);
+    const auto minute = two(part.substr(3, 2), 59);
+    if (!hour || !minute) return std::nullopt;
+    return *hour * 60 + *minute;
+  };
+  if (text.empty()) return core::DayWindow{};
+  const auto from = text.size() == 11 && text[5] == '-' ? minutes(text.substr(0, 5)) : std::nullopt;
+  const auto to = text.size() == 11 ? minutes(text.substr(6)) : std::nullopt;
+  if (!from || !to) {
+    return invalid(cat(tangram::quoted(text),
+                       " is no window of the day; write it as in \"22:00-06:00\", in "
+                       "local time"));
+  }
+  return core::DayWindow{.from_s = *from * 60, .to_s = *to * 60};
+}
+
+void read_daemon(const Section& in, Config& config) {
+  in.allow({"state_dir", "socket", "socket_mode"});
+  in.read("state_dir", config.state_dir);
+  in.read("socket", config.socket);
+  in.keep("socket_mode", parse_mode(in.table().text_or("socket_mode", "0666")), config.socket_mode);
+}
+
+void read_log(const Section& in, Config& config) {
+  in.allow({"level", "format"});
+  in.read("level", config.log_level);
+  constexpr std::array levels = {"debug", "info", "warn", "error"};
+  if (std::ranges::find(levels, config.log_level) == levels.end()) {
+    in.mistake("level",
+               cat(tangram::quoted(config.log_level), " is none of debug, info, warn and error"));
+  }
+  const std::string format = in.table().text_or("format", "text");
+  if (format != "text" && format != "json") {
+    in.mistake("format", cat(tangram::quoted(format), " is neither text nor json"));
+  }
+  config.log_json = format == "json";
+}
+
+void read_device(const Section& in, Config& config) {
+  in.allow({"nvml", "emulate", "enable_mig", "change_time", "in_use_time", "observe_every",
+            "fatal_xids"});
+  in.read("nvml", config.library);
+  in.read("emulate", config.emulate);
+  in.read("enable_mig", config.enable_mig);
+  in.read("change_time", config.change_time);
+  in.read("in_use_time", config.in_use_time);
+  in.read("observe_every", config.observe_every);
+  if (config.observe_every < std::chrono::milliseconds(100)) {
+    in.mistake("observe_every", "at least 100ms");
+  }
+  if (in.table().where("fatal_xids") == in.table().where()) return;  // not there
+  config.fatal_xids.clear();
+  for (const int xid : in.table().numbers("fatal_xids", {0, 100'000})) {
+    config.fatal_xids.insert(static_cast<std::uint64_t>(xid));
+  }
+}
+
+void read_scheduler(const Section& in, Config& config) {
+  in.allow({"threshold", "placement", "migration", "queue", "most_moves", "cooldown", "gain",
+            "window", "protect_head"});
+  core::Tuning& tuning = config.tuning;
+  in.keep("threshold", core::Threshold::parse(in.table().text_or("threshold", "0.4")),
+          tuning.threshold);
+  in.read("placement", tuning.placement);
+  in.read("migration", tuning.migration);
+  in.read("queue", tuning.queue);
+  const auto check = [&](const char* key, const auto& found) {
+    if (!found) in.mistake(key, found.error().message);
+  };
+  check("placement", policies::find_placement(tuning.placement));
+  check("migration", policies::find_migration(tuning.migration));
+  check("queue", policies::find_queue(tuning.queue));
+  in.read_number("most_moves", {0, 1024}, tuning.restraint.most_moves);
+  auto cooldown = std::chrono::duration_cast<std::chrono::milliseconds>(tuning.restraint.cooldown);
+  in.read("cooldown", cooldown);
+  tuning.restraint.cooldown = cooldown;
+  const auto gain = core::Threshold::parse(in.table().text_or("gain", "0"));
+  if (gain) {
+    tuning.restraint.smallest_gain_ppm = gain->billionths() / 1000;
+  } else {
+    in.mistake("gain", gain.error().message);
+  }
+  in.keep("window", parse_window(in.table().text_or("window", "")), tuning.restraint.window);
+  in.read("protect_head", tuning.restraint.protect_head);
+}
+
+void read_jobs(const Section& in, Config& config) {
+  in.allow({"grace", "start_time", "log_size", "log_files", "first_port", "last_port", "cgroup"});
+  in.read("grace", config.grace);
+  in.read("start_time", config.start_time);
+  in.read_bytes("log_size", config.log_bytes);
+  if (config.log_bytes < 4096) in.mistake("log_size", "at least 4KiB");
+  in.read_number("log_files", {1, 1000}, config.log_files);
+  in.read_number("first_port", {1024, 65535}, config.first_port);
+  in.read_number("last_port", {1024, 65535}, config.last_port);
+  if (config.last_port < config.first_port) in.mistake("last_port", "not below first_port");
+  in.read("cgroup", config.cgroup);
+  if (config.cgroup != "auto" && config.cgroup != "off" && !config.cgroup.starts_with('/')) {
+    in.mistake("cgroup",
+               cat(tangram::quoted(config.cgroup), " is neither auto, off nor an absolute path"));
+  }
+}
+
+void read_history(const Section& in, Config& config) {
+  in.allow({"jobs", "most_jobs", "most_steps"});
+  std::chrono::milliseconds jobs = config.retention.jobs;
+  in.read("jobs", jobs);
+  config.retention.jobs = std::chrono::duration_cast<std::chrono::hours>(jobs);
+  in.read_number("most_jobs", {0, kMany}, config.retention.most_jobs);
+  in.read_number("most_steps", {1000, kMany}, config.retention.most_steps);
+}
+
+}  // namespace
+
+// Migration needs endpoints that follow the job; until a node has them, it is asked for by name.
+Config::Config() { tuning.migration = "off"; }
+
+Result<Config> parse_config(std::string_view text, const std::string& file) {
+  const auto parsed = files::parse_toml(text, file);
+  if (!parsed) return std::unexpected(parsed.error());
+  files::Findings findings(file);
+  const files::TomlTable root(*parsed, "the configuration", findings);
+  struct Reader {
+    const char* name;
+    void (*read)(const Section&, Config&);
+  };
+  constexpr std::array<Reader, 6> readers = {{{"daemon", read_daemon},
+                                              {"log", read_log},
+                                              {"device", read_device},
+                                              {"scheduler", read_scheduler},
+                                              {"jobs", read_jobs},
+                                              {"history", read_history}}};
+  std::vector<std::string> names;
+  for (const Reader& reader : readers) names.emplace_back(reader.name);
+  root.allow_only(names);
+  Config config;
+  for (const Reader& reader : readers) {
+    const auto table = root.table_or_none(reader.name, cat("[", reader.name, "]"));
+    if (table) reader.read(Section(*table, findings), config);
+  }
+  if (auto mistake = findings.first()) return std::unexpected(*std::move(mistake));
+  return config;
+}
+
+Result<Config> read_config(const std::optional<std::string>& path) {
+  const std::string file = path.value_or(kConfigFile);
+  std::error_code ignored;
+  if (!path && !std::filesystem::exists(file, ignored)) return Config();
+  const auto text = files::read_file(file, "configuration", kLargestFile);
+  if (!text) return std::unexpected(text.error());
+  return parse_config(*text, file);
+}
+
+std::vector<std::string> needs_restart(const Config& now, const Config& next) {
+  std::vector<std::string> keys;
+  const auto compare = [&](const char* key, const auto& a, const auto& b) {
+    if (a != b) keys.emplace_back(key);
+  };
+  compare("daemon.state_dir", now.state_dir, next.state_dir);
+  compare("daemon.socket", now.socket, next.socket);
+  compare("daemon.socket_mode", now.socket_mode, next.socket_mode);
+  compare("log.format", now.log_json, next.log_json);
+  compare("device.nvml", now.library, next.library);
+  compare("device.emulate", now.emulate, next.emulate);
+  compare("device.enable_mig", now.enable_mig, next.enable_mig);
+  compare("device.change_time", now.change_time, next.change_time);
+  compare("device.in_use_time", now.in_use_time, next.in_use_time);
+  compare("device.observe_every", now.observe_every, next.observe_every);
+  compare("jobs.cgroup", now.cgroup, next.cgroup);
+  return keys;
+}
+
+}  // namespace tangram::daemon

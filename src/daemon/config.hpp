@@ -1,0 +1,61 @@
+// Config: how the daemon is set up, from a TOML file and the command line. Every key is in
+// packaging/tangram.toml with its default and in docs/configuration.md. One rule: a file with a
+// mistake changes nothing: the daemon does not start, or goes on as it was.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/error.hpp"
+#include "core/tuning.hpp"
+#include "store/store.hpp"
+
+namespace tangram::daemon {
+
+inline constexpr const char* kConfigFile = "/etc/tangram/tangram.toml";
+
+struct Config {
+  // [daemon]
+  std::string state_dir = "/var/lib/tangram";
+  std::string socket = "/run/tangram/tangram.sock";
+  unsigned socket_mode = 0666;
+  // [log]
+  std::string log_level = "info";
+  bool log_json = false;
+  // [device]
+  std::string library;  // empty: TANGRAM_NVML, else the driver's
+  std::string emulate;  // a node like 4xA100-40GB; empty: real GPUs
+  bool enable_mig = false;
+  std::chrono::milliseconds change_time{60'000};
+  std::chrono::milliseconds in_use_time{10'000};
+  std::chrono::milliseconds observe_every{10'000};
+  std::set<std::uint64_t> fatal_xids = {46, 48,  62,  64,  74,  79,  92,
+                                        95, 109, 119, 120, 136, 140, 143};
+  // [scheduler]
+  core::Tuning tuning;
+  // [jobs]
+  std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds start_time{30'000};
+  std::uint64_t log_bytes = 64ULL << 20U;
+  std::uint32_t log_files = 4;
+  std::uint16_t first_port = 20'000;
+  std::uint16_t last_port = 29'999;
+  std::string cgroup = "auto";  // auto, off, or a folder of a cgroup v2 hierarchy
+  // [history]
+  store::Retention retention;
+
+  Config();
+};
+
+// `file` names the text in messages.
+[[nodiscard]] Result<Config> parse_config(std::string_view text, const std::string& file);
+// A file that is not there is an error only if somebody named it.
+[[nodiscard]] Result<Config> read_config(const std::optional<std::string>& path);
+
+// What of `next` cannot be taken over without a restart: the keys, for the log.
+[[nodiscard]] std::vector<std::string> needs_restart(const Config& now, const Config& next);
+
+}  // namespace tangram::daemon

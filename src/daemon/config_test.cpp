@@ -1,0 +1,124 @@
+// The configuration: the packaged file is the defaults, and every mistake is named with its place.
+#include "daemon/config.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace tangram::daemon {
+namespace {
+
+std::string packaged() {
+  std::ifstream file(TANGRAM_SOURCE_DIR "/packaging/tangram.toml");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(Config, ThePackagedFileIsTheDefaults) {
+  const auto config = parse_config(packaged(), "tangram.toml");
+  ASSERT_TRUE(config) << config.error().message;
+  const Config defaults;
+  EXPECT_EQ(config->tuning, defaults.tuning);
+  EXPECT_EQ(config->fatal_xids, defaults.fatal_xids);
+  EXPECT_EQ(config->grace, defaults.grace);
+  EXPECT_EQ(config->start_time, defaults.start_time);
+  EXPECT_EQ(config->log_bytes, defaults.log_bytes);
+  EXPECT_EQ(config->log_files, defaults.log_files);
+  EXPECT_EQ(config->first_port, defaults.first_port);
+  EXPECT_EQ(config->last_port, defaults.last_port);
+  EXPECT_EQ(config->log_level, defaults.log_level);
+  EXPECT_EQ(config->retention.jobs, defaults.retention.jobs);
+  EXPECT_EQ(config->retention.most_jobs, defaults.retention.most_jobs);
+  EXPECT_EQ(config->retention.most_steps, defaults.retention.most_steps);
+  EXPECT_EQ(needs_restart(*config, defaults), std::vector<std::string>());
+}
+
+TEST(Config, EveryKeyIsTakenOver) {
+  const auto config = parse_config(R"(
+[daemon]
+state_dir = "/s"
+socket = "/k"
+socket_mode = "0600"
+[log]
+level = "debug"
+format = "json"
+[device]
+nvml = "/lib/x.so"
+enable_mig = true
+change_time = "5s"
+in_use_time = "2s"
+observe_every = "1s"
+fatal_xids = [79]
+[scheduler]
+threshold = "0.25"
+placement = "best-fit"
+migration = "both"
+most_moves = 2
+cooldown = "10s"
+gain = "0.05"
+window = "22:00-06:00"
+protect_head = false
+[jobs]
+grace = "1s"
+start_time = "3s"
+log_size = "1MiB"
+log_files = 2
+first_port = 5000
+last_port = 5001
+cgroup = "off"
+[history]
+jobs = "48h"
+most_jobs = 10
+most_steps = 5000
+)",
+                                   "t");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->state_dir, "/s");
+  EXPECT_EQ(config->socket_mode, 0600U);
+  EXPECT_TRUE(config->log_json);
+  EXPECT_TRUE(config->enable_mig);
+  EXPECT_EQ(config->change_time, std::chrono::seconds(5));
+  EXPECT_EQ(config->fatal_xids, std::set<std::uint64_t>{79});
+  EXPECT_EQ(config->tuning.threshold.text(), "0.25");
+  EXPECT_EQ(config->tuning.restraint.cooldown, std::chrono::seconds(10));
+  EXPECT_EQ(config->tuning.restraint.smallest_gain_ppm, 50'000);
+  EXPECT_EQ(config->tuning.restraint.window.from_s, 22 * 3600);
+  EXPECT_EQ(config->tuning.restraint.window.to_s, 6 * 3600);
+  EXPECT_FALSE(config->tuning.restraint.protect_head);
+  EXPECT_EQ(config->log_bytes, 1U << 20U);
+  EXPECT_EQ(config->retention.jobs, std::chrono::hours(48));
+  EXPECT_EQ(needs_restart(Config(), *config).size(), 10U);
+}
+
+struct Mistake {
+  const char* text;
+  const char* message;
+};
+
+class Mistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, AreNamedWithTheirPlace) {
+  const auto config = parse_config(GetParam().text, "t.toml");
+  ASSERT_FALSE(config);
+  EXPECT_NE(config.error().message.find(GetParam().message), std::string::npos)
+      << config.error().message;
+  EXPECT_TRUE(config.error().message.starts_with("t.toml:")) << config.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, Mistakes,
+    testing::Values(Mistake{"[demon]\n", "daemon"}, Mistake{"[daemon]\nsockt = \"x\"\n", "socket"},
+                    Mistake{"[daemon]\nsocket_mode = \"999\"\n", "octal"},
+                    Mistake{"[log]\nlevel = \"loud\"\n", "warn"},
+                    Mistake{"[device]\nchange_time = \"soon\"\n", "change_time"},
+                    Mistake{"[scheduler]\nthreshold = \"2\"\n", "threshold"},
+                    Mistake{"[scheduler]\nplacement = \"papr\"\n", "paper"},
+                    Mistake{"[scheduler]\nwindow = \"25:00-06:00\"\n", "22:00-06:00"},
+                    Mistake{"[jobs]\nlast_port = 5000\n", "first_port"},
+                    Mistake{"[jobs]\nlog_size = \"many\"\n", "log_size"},
+                    Mistake{"[jobs\n", "t.toml:1"}));
+
+}  // namespace
+}  // namespace tangram::daemon

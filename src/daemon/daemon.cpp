@@ -1,0 +1,325 @@
+// See daemon.hpp.
+#include "daemon/daemon.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <spdlog/spdlog.h>
+#include <systemd/sd-daemon.h>
+
+#include "base/text.hpp"
+#include "daemon/cgroups.hpp"
+#include "daemon/engine.hpp"
+#include "daemon/hardware.hpp"
+#include "daemon/log.hpp"
+#include "daemon/reception.hpp"
+#include "daemon/supervisor.hpp"
+#include "files/boot_id.hpp"
+#include "files/installed.hpp"
+#include "http/server.hpp"
+#include "policies/registry.hpp"
+#include "shim/run_folder.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kTrimEvery{60};
+constexpr std::chrono::milliseconds kTrimAgain{200};
+
+Result<void> make_folder(const std::string& path, fs::perms mode) {
+  std::error_code error;
+  if (fs::create_directories(path, error)) fs::permissions(path, mode, error);
+  if (!error && fs::is_directory(path, error)) return {};
+  return failed(cat("cannot make the folder ", tangram::quoted(path), ": ",
+                    error ? error.message() : "it is there and no folder", "."));
+}
+
+SupervisorOptions supervisor_options(const Config& config) {
+  SupervisorOptions options;
+  options.runs = config.state_dir + "/runs";
+  options.grace = config.grace;
+  options.start_time = config.start_time;
+  options.log_bytes = config.log_bytes;
+  options.log_files = config.log_files;
+  options.first_port = config.first_port;
+  options.last_port = config.last_port;
+  return options;
+}
+
+}  // namespace
+
+struct Daemon::Parts {
+  boost::asio::io_context loop{1};
+  boost::asio::signal_set signals{loop};
+  boost::asio::steady_timer trim{loop};
+  boost::asio::steady_timer watchdog{loop};
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Hardware> hardware;
+  Cgroups cgroups;
+  std::unique_ptr<Supervisor> supervisor;
+  std::unique_ptr<Reception> reception;
+  std::unique_ptr<http::Server> server;
+};
+
+Daemon::Daemon(Config config, std::optional<std::string> config_path)
+    : config_(std::move(config)),
+      config_path_(std::move(config_path)),
+      parts_(std::make_unique<Parts>()) {}
+
+Daemon::~Daemon() = default;
+
+Result<void> Daemon::run() {
+  if (auto opened = open(); !opened) return opened;
+  agree();
+  parts_->hardware->watch();
+  http::ServerOptions options;
+  options.socket = config_.socket;
+  options.mode = config_.socket_mode;
+  auto server = http::Server::open(parts_->loop, options, parts_->reception->doors());
+  if (!server) return std::unexpected(server.error());
+  parts_->server = *std::move(server);
+  trim_later();
+  feed_watchdog();
+  sd_notify(0, "READY=1");
+  spdlog::info("tangramd {} serves {} GPUs on {}", TANGRAM_VERSION, parts_->hardware->gpus().size(),
+               config_.socket);
+  parts_->loop.run();
+  spdlog::info("tangramd ends; its jobs go on");
+  return {};
+}
+
+// The real library, or the emulated one with its node in the state folder.
+Result<std::string> Daemon::library() {
+  if (config_.emulate.empty()) {
+    return config_.library.empty() ? device::library_path() : config_.library;
+  }
+  setenv("TANGRAM_EMULATE", config_.emulate.c_str(), 1);
+  if (getenv("TANGRAM_EMULATOR_STATE") == nullptr) {
+    setenv("TANGRAM_EMULATOR_STATE", (config_.state_dir + "/emulated-node").c_str(), 1);
+  }
+  return files::find_installed("emulator/libnvidia-ml.so.1",
+                               "lib/tangram/emulator/libnvidia-ml.so.1");
+}
+
+// Given once, kept in the store: it marks the processes of this daemon's jobs.
+std::string Daemon::node_name() {
+  const auto& facts = parts_->engine->facts();
+  if (const auto at = facts.find("node"); at != facts.end()) return at->second;
+  std::random_device random;
+  std::string name;
+  for (int i = 0; i < 8; ++i) name += "0123456789abcdef"[random() % 16];
+  return name;
+}
+
+Result<void> Daemon::open() {
+  if (auto made = make_folder(config_.state_dir, fs::perms(0755)); !made) return made;
+  if (auto made = make_folder(config_.state_dir + "/runs", fs::perms(0711)); !made) return made;
+  const std::string folder = fs::path(config_.socket).parent_path().string();
+  if (!folder.empty()) {
+    if (auto made = make_folder(folder, fs::perms(0755)); !made) return made;
+  }
+  auto store = store::Store::open(config_.state_dir + "/tangram.db", {});
+  if (!store) return std::unexpected(store.error());
+  parts_->store = *std::move(store);
+  parts_->engine = std::make_unique<Engine>(parts_->loop, *parts_->store);
+  if (auto loaded = parts_->engine->load(config_.tuning); !loaded) return loaded;
+
+  const auto path = library();
+  if (!path) return std::unexpected(path.error());
+  HardwareOptions hardware{.library = *path,
+                           .owned_file = config_.state_dir + "/owned",
+                           .emulated = !config_.emulate.empty(),
+                           .enable_mig = config_.enable_mig,
+                           .change_time = config_.change_time,
+                           .in_use_time = config_.in_use_time,
+                           .observe_every = config_.observe_every,
+                           .fatal_xids = config_.fatal_xids};
+  auto opened = Hardware::open(parts_->loop, *parts_->engine, std::move(hardware));
+  if (!opened) return std::unexpected(opened.error());
+  parts_->hardware = *std::move(opened);
+
+  const std::string node = node_name();
+  auto cgroups = find_cgroups(config_.cgroup, node);
+  if (!cgroups) return std::unexpected(cgroups.error());
+  parts_->cgroups = *std::move(cgroups);
+  SupervisorOptions options = supervisor_options(config_);
+  const auto shim = files::find_installed("tangram-shim", "libexec/tangram/tangram-shim");
+  if (!shim) return std::unexpected(shim.error());
+  options.shim = *shim;
+  options.node = node;
+  options.cgroup = parts_->cgroups.folder;
+  parts_->supervisor = std::make_unique<Supervisor>(parts_->loop, *parts_->engine,
+                                                    *parts_->hardware, std::move(options));
+  parts_->reception =
+      std::make_unique<Reception>(parts_->loop, *parts_->engine, *parts_->hardware,
+                                  *parts_->supervisor, parts_->cgroups, !config_.emulate.empty());
+  parts_->engine->records().set_fact("node", node);
+  listen_to_signals();
+  return {};
+}
+
+// Another boot of the machine; or none of what we had is there any more, which is as good as one.
+bool Daemon::was_rebooted() const {
+  const auto& facts = parts_->engine->facts();
+  const auto boot = facts.find("boot");
+  if (boot == facts.end()) return false;
+  if (boot->second != files::boot_id()) return true;
+  bool had_runs = false;
+  for (const auto& [id, run] : parts_->engine->records().runs()) {
+    if (run.over) continue;
+    const std::string folder = parts_->supervisor->folder_of(run);
+    if (shim::shim_lives(folder) || !shim::was_started(folder)) return false;
+    had_runs = true;
+  }
+  return had_runs && parts_->hardware->has_nothing();
+}
+
+void Daemon::agree() {
+  Hands hands;
+  hands.create = [this](const core::CreateInstance& wanted) { parts_->hardware->create(wanted); };
+  hands.destroy = [this](const core::DestroyInstance& wanted) {
+    parts_->hardware->destroy(wanted);
+  };
+  hands.start = [this](const core::StartJob& wanted) { parts_->supervisor->start(wanted); };
+  hands.stop = [this](const core::StopJob& wanted) { parts_->supervisor->stop(wanted); };
+  hands.switch_traffic = [this](const core::SwitchTraffic& wanted) {
+    parts_->supervisor->switch_traffic(wanted);
+  };
+  parts_->engine->use(std::move(hands), [this](const std::vector<std::uint64_t>& jobs) {
+    parts_->reception->changed(jobs);
+  });
+  parts_->hardware->on_lost = [this](core::GpuId gpu) { parts_->supervisor->end_runs_on(gpu); };
+
+  const bool rebooted = was_rebooted();
+  parts_->engine->records().set_fact("boot", files::boot_id());
+  if (rebooted) {
+    spdlog::warn("the node was rebooted: no instance and no job of before is there any more");
+    // Nothing is placed before it is clear what is left.
+    for (const auto& [gpu, row] : parts_->engine->records().gpus()) {
+      parts_->engine->post(core::GpuHealth{core::GpuId(gpu), core::Health::kUnresponsive});
+    }
+    parts_->supervisor->adopt(true);
+    give_up_runs();
+    parts_->hardware->agree(true);
+  } else {
+    parts_->hardware->agree(false);
+    parts_->supervisor->adopt(false);
+  }
+  take_over_tuning();
+  parts_->engine->wake_again();
+}
+
+// What ran when the node went down and left no exit record ended with it.
+void Daemon::give_up_runs() {
+  const auto note = [](Records& records) {
+    std::vector<std::uint32_t> open;
+    for (const auto& [id, run] : records.runs()) {
+      if (!run.over) open.push_back(id);
+    }
+    for (const std::uint32_t id : open) {
+      store::RunRow* run = records.edit_run(id);
+      run->over = true;
+      run->reason = "the node was rebooted while it ran";
+      if (store::JobRow* job = records.edit_job(run->job)) job->reason = run->reason;
+    }
+  };
+  parts_->engine->post(Input{.event = core::WakeUp{}, .note = note});
+}
+
+// The file has the last word at every start.
+void Daemon::take_over_tuning() {
+  if (parts_->engine->scheduler().node().tuning() == config_.tuning) return;
+  const auto policies = policies::find_policies(config_.tuning);
+  if (!policies) return;  // the configuration was checked
+  parts_->engine->post(core::TuningChanged{config_.tuning, *policies});
+}
+
+void Daemon::listen_to_signals() {
+  boost::asio::signal_set& signals = parts_->signals;
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) signals.add(each);
+  signals.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    if (signal == SIGTERM || signal == SIGINT) {
+      stop();
+      return;
+    }
+    if (signal == SIGHUP) reload();
+    if (signal == SIGCHLD) {
+      while (waitpid(-1, nullptr, WNOHANG) > 0) {
+      }
+    }
+    listen_to_signals();
+  });
+}
+
+void Daemon::reload() {
+  auto next = read_config(config_path_);
+  if (!next) {
+    spdlog::error("the configuration was not taken over: {}", next.error().message);
+    return;
+  }
+  // What the command line said at the start stays said.
+  next->state_dir = config_.state_dir;
+  next->socket = config_.socket;
+  if (!config_.emulate.empty()) next->emulate = config_.emulate;
+  for (const std::string& key : needs_restart(config_, *next)) {
+    spdlog::warn("{} has changed; it needs a restart of tangramd", key);
+  }
+  sd_notify(0, "RELOADING=1");
+  set_log_level(next->log_level);
+  config_.log_level = next->log_level;
+  config_.tuning = next->tuning;
+  config_.fatal_xids = next->fatal_xids;
+  config_.retention = next->retention;
+  parts_->hardware->set_fatal_xids(next->fatal_xids);
+  parts_->supervisor->set_defaults(supervisor_options(*next));
+  take_over_tuning();
+  sd_notify(0, "READY=1");
+  spdlog::info("the configuration was read again");
+}
+
+void Daemon::stop() {
+  sd_notify(0, "STOPPING=1");
+  parts_->server.reset();
+  parts_->loop.stop();
+}
+
+void Daemon::trim_later() {
+  parts_->trim.expires_after(kTrimEvery);
+  parts_->trim.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    std::vector<std::uint32_t> gone;
+    const auto more = parts_->store->trim(config_.retention, gone);
+    if (!more) spdlog::error("{}", more.error().message);
+    parts_->supervisor->remove_folders(gone);
+    trim_later();
+    if (more && *more) parts_->trim.expires_after(kTrimAgain);
+  });
+}
+
+void Daemon::feed_watchdog() {
+  std::uint64_t every_us = 0;
+  if (sd_watchdog_enabled(0, &every_us) <= 0) return;
+  sd_notify(0, "WATCHDOG=1");
+  parts_->watchdog.expires_after(std::chrono::microseconds(every_us / 2));
+  parts_->watchdog.async_wait([this](const boost::system::error_code& error) {
+    if (!error) feed_watchdog();
+  });
+}
+
+}  // namespace tangram::daemon

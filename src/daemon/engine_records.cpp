@@ -1,0 +1,198 @@
+// See engine.hpp: what is recorded, for people, of what the scheduler did.
+#include <algorithm>
+#include <utility>
+
+#include "api/job.hpp"
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "core/transcript.hpp"
+#include "daemon/engine.hpp"
+#include "files/boot_id.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+api::JobState state_of(core::JobPhase phase) {
+  switch (phase) {
+    case core::JobPhase::kHeld:
+      return api::JobState::kHeld;
+    case core::JobPhase::kQueued:
+      return api::JobState::kQueued;
+    case core::JobPhase::kPlaced:
+      return api::JobState::kPlaced;
+    case core::JobPhase::kStarting:
+      return api::JobState::kStarting;
+    case core::JobPhase::kRunning:
+      return api::JobState::kRunning;
+    case core::JobPhase::kStopping:
+      return api::JobState::kStopping;
+  }
+  CHECK(false);
+  return api::JobState::kQueued;
+}
+
+bool is_end(core::JobNews news) {
+  switch (news) {
+    case core::JobNews::kRefusedProfile:
+    case core::JobNews::kRefusedDuplicate:
+    case core::JobNews::kFinished:
+    case core::JobNews::kFailed:
+    case core::JobNews::kCancelled:
+    case core::JobNews::kCreateFailed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// The boot in which a run is started: after another one, it is gone.
+void Engine::record_run(const core::StartJob& start) {
+  const core::Entry* entry = scheduler_->node().find(start.gpu, start.instance);
+  const store::InstanceRow* instance = records_.instance(start.instance.value());
+  store::RunRow row;
+  row.run = start.run.value();
+  row.job = start.job.value();
+  row.gpu = start.gpu.value();
+  row.instance = start.instance.value();
+  row.start = entry == nullptr ? 0U : entry->placement.start;
+  if (instance != nullptr) {
+    row.profile = instance->profile;
+    row.mig_uuid = instance->mig_uuid;
+  }
+  static const std::string boot = files::boot_id();
+  row.boot = boot;
+  row.asked = Clock::wall();
+  records_.put(std::move(row));
+  if (store::JobRow* job = records_.edit_job(start.job.value()); job != nullptr && !start.replica) {
+    job->run = start.run.value();
+    job->exit_code.reset();
+    job->exit_signal.reset();
+    job->started.reset();
+    job->reason.clear();
+  }
+}
+
+void Engine::record(Batch& batch, const core::Action& action) {
+  if (const auto* start = std::get_if<core::StartJob>(&action)) record_run(*start);
+  if (const auto* stop = std::get_if<core::StopJob>(&action)) {
+    if (store::RunRow* run = records_.edit_run(stop->run.value())) run->stop_asked = true;
+  }
+  if (const auto* report = std::get_if<core::JobReport>(&action)) record(batch, *report);
+  if (const auto* report = std::get_if<core::MoveReport>(&action)) record(*report);
+}
+
+void Engine::record(Batch& batch, const core::JobReport& report) {
+  store::JobRow* job = records_.edit_job(report.job.value());
+  if (job == nullptr) return;
+  if (is_end(report.news)) batch.ends[report.job.value()] = report.news;
+  if (report.news == core::JobNews::kLost && job->reason.empty()) job->reason = "its GPU was lost";
+  if (report.news == core::JobNews::kRequeued && job->run) {  // else it had not begun
+    ++job->restarts;
+    job->run.reset();
+  }
+  if (report.news == core::JobNews::kStopStuck) {
+    job->reason = "it cannot be stopped; it is told again every 30 s and keeps its slices";
+  }
+}
+
+void Engine::record(const core::MoveReport& report) {
+  const std::uint64_t id = report.job.value();
+  const store::WallTime now = Clock::wall();
+  if (report.news != core::MoveNews::kBegun) {
+    records_.end_move(id, core::name_of(report.news), now);
+    return;
+  }
+  const store::JobRow* job = records_.job(id);
+  records_.begin_move({.job = id,
+                       .kind = std::string(core::name_of(report.kind)),
+                       .from_gpu = report.from.value(),
+                       .from_start = job == nullptr ? 0U : job->start.value_or(0),
+                       .to_gpu = report.to.value(),
+                       .to_start = report.start,
+                       .begun = now,
+                       .ended = std::nullopt,
+                       .result = ""});
+}
+
+void Engine::record_jobs(const Batch& batch, const core::SavedChanges& changes) {
+  for (const core::SavedJob& saved : changes.jobs) record_job(saved);
+  for (const auto& [id, news] : batch.ends) record_end(id, news);
+}
+
+void Engine::record_job(const core::SavedJob& saved) {
+  store::JobRow* row = records_.edit_job(saved.job.id.value());
+  if (row == nullptr) return;
+  row->state = api::name_of(state_of(saved.job.phase));
+  const core::Replica& main = saved.job.main;
+  const core::Entry* entry = main.instance == core::kNoInstance
+                                 ? nullptr
+                                 : scheduler_->node().find(main.gpu, main.instance);
+  row->gpu.reset();
+  row->start.reset();
+  row->mig_uuid.clear();
+  if (entry != nullptr) {
+    row->gpu = main.gpu.value();
+    row->start = entry->placement.start;
+    const store::InstanceRow* instance = records_.instance(main.instance.value());
+    if (instance != nullptr) row->mig_uuid = instance->mig_uuid;
+  }
+  if (main.run != core::kNoRun) {
+    row->run = main.run.value();
+    if (const store::RunRow* run = records_.run(main.run.value())) {
+      row->port = run->port;
+      row->started = run->started;
+    }
+  }
+  if (saved.job.phase == core::JobPhase::kHeld) {
+    row->reason = (saved.job.holds & core::kHoldUnservable) != 0
+                      ? cat("no GPU in service has the profile ", row->profile)
+                      : "held by its user";
+  } else if (saved.job.phase == core::JobPhase::kQueued && row->reason.starts_with("held by")) {
+    row->reason.clear();
+  }
+}
+
+void Engine::record_end(std::uint64_t id, core::JobNews news) {
+  store::JobRow* row = records_.edit_job(id);
+  if (row == nullptr || row->over) return;
+  row->over = true;
+  row->ended = Clock::wall();
+  const auto state = [&](api::JobState s) { row->state = api::name_of(s); };
+  switch (news) {
+    case core::JobNews::kFinished:
+      state(api::JobState::kCompleted);
+      break;
+    case core::JobNews::kCancelled:
+      state(api::JobState::kCancelled);
+      break;
+    case core::JobNews::kRefusedDuplicate:
+    case core::JobNews::kRefusedProfile:
+      state(api::JobState::kRefused);
+      row->reason = cat("no GPU of this node has the profile ", row->profile);
+      break;
+    case core::JobNews::kCreateFailed:
+      state(api::JobState::kFailed);
+      if (row->reason.empty()) row->reason = "no instance could be created for it";
+      break;
+    default:
+      state(api::JobState::kFailed);
+      if (row->reason.empty() && row->exit_code) row->reason = cat("exited with ", *row->exit_code);
+  }
+}
+
+// An instance that the scheduler does not have any more, however it went, is not recorded either.
+void Engine::record_instances(const core::SavedChanges& changes) {
+  std::vector<std::uint32_t> gone;
+  for (const core::SavedGpu& gpu : changes.gpus) {
+    for (const auto& [id, row] : records_.instances()) {
+      if (row.gpu != gpu.id.value()) continue;
+      const auto is_it = [&](const core::SavedEntry& e) { return e.id.value() == id; };
+      if (std::ranges::none_of(gpu.entries, is_it)) gone.push_back(id);
+    }
+  }
+  for (const std::uint32_t id : gone) records_.drop_instance(id);
+}
+
+}  // namespace tangram::daemon

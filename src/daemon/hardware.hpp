@@ -1,0 +1,152 @@
+// Hardware: the node's GPUs as the daemon drives them. It turns CreateInstance and DestroyInstance
+// into changes by the device room's workers, and what the driver tells or shows (instances of
+// others, processes nobody knows, Xids, GPUs that are gone, late or back) into events. One rule: an
+// instance is the scheduler's by its InstanceId here and the driver's by its place; the map between
+// the two is here, and nothing else of the daemon sees the driver.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "core/action.hpp"
+#include "core/ids.hpp"
+#include "daemon/engine.hpp"
+#include "device/counters.hpp"
+#include "device/device.hpp"
+#include "device/events.hpp"
+#include "device/library.hpp"
+#include "device/owned.hpp"
+#include "device/workers.hpp"
+
+namespace boost::asio {
+class io_context;
+class thread_pool;
+}  // namespace boost::asio
+
+namespace tangram::daemon {
+
+struct HardwareOptions {
+  std::string library;     // path of libnvidia-ml.so.1
+  std::string owned_file;  // which instances are ours
+  bool emulated = false;
+  bool enable_mig = false;  // switch MIG mode on where it is off
+  std::chrono::milliseconds change_time{60'000};
+  std::chrono::milliseconds in_use_time{10'000};
+  std::chrono::milliseconds observe_every{10'000};
+  std::set<std::uint64_t> fatal_xids;
+};
+
+// A GPU with what stands on it, seen at one moment.
+struct Sight {
+  device::Gpu gpu;
+  std::optional<std::vector<device::Instance>> instances;  // none: could not look
+  std::vector<device::Process> processes;
+  std::string trouble;
+};
+
+class Hardware {
+ public:
+  // Loads the library and lists the GPUs; nothing is changed but MIG mode, if that is asked for.
+  [[nodiscard]] static Result<std::unique_ptr<Hardware>> open(boost::asio::io_context& loop,
+                                                              Engine& engine,
+                                                              HardwareOptions options);
+  ~Hardware();
+  Hardware(const Hardware&) = delete;
+  Hardware& operator=(const Hardware&) = delete;
+  Hardware(Hardware&&) = delete;
+  Hardware& operator=(Hardware&&) = delete;
+
+  // Makes the scheduler's picture and the driver's agree; see reconcile.cpp. `rebooted`: nothing
+  // that was there before can be there now. Before anything else is asked of it.
+  void agree(bool rebooted);
+
+  void create(const core::CreateInstance& wanted);
+  void destroy(const core::DestroyInstance& wanted);
+
+  // Looks at every GPU, off the loop, and again and again from now on.
+  void watch();
+  void set_fatal_xids(std::set<std::uint64_t> xids) { options_.fatal_xids = std::move(xids); }
+
+  [[nodiscard]] const std::vector<device::Gpu>& gpus() const { return gpus_; }
+  // None of the instances that the scheduler holds stands.
+  [[nodiscard]] bool has_nothing() const;
+  [[nodiscard]] const std::string& driver() const { return driver_; }
+  [[nodiscard]] std::optional<core::GpuId> id_of(const std::string& uuid) const;
+  [[nodiscard]] std::string uuid_of(core::GpuId gpu) const;
+  [[nodiscard]] std::optional<device::ThroughputSample> throughput(const std::string& uuid) const;
+  [[nodiscard]] std::vector<device::ErrorCount> errors() const { return library_->errors(); }
+
+  // The emulated node only: the process is seen on the instance, as a CUDA process would be.
+  void register_process(const std::string& mig_uuid, int pid);
+
+  // Told when a GPU is lost, so that what runs there is ended.
+  std::function<void(core::GpuId)> on_lost;
+
+ private:
+  Hardware(boost::asio::io_context& loop, Engine& engine, HardwareOptions options);
+  struct Threads;
+  struct Pending {  // a change whose result is not known yet
+    std::variant<core::CreateInstance, core::DestroyInstance> wanted;
+  };
+
+  [[nodiscard]] Result<void> begin();
+  void switch_mig_on();
+  void add_gpu(const device::Gpu& gpu);
+  void agree_on(core::GpuId id, const device::Gpu& gpu, bool rebooted);
+  void agree_on_entry(core::GpuId id, const device::Gpu& gpu, const core::Entry& entry,
+                      const std::vector<device::Instance>& present);
+  void forget_vanished(core::GpuId id, const mig::Placement& placement);
+
+  void created(const core::CreateInstance& wanted, device::Outcome<device::Instance> outcome);
+  void destroyed(const core::DestroyInstance& wanted, device::Outcome<void> outcome);
+  void reconciled(const device::Reconciled& what);
+  void note_created(const core::CreateInstance& wanted, const device::Instance& instance);
+  void refuse(const core::CreateInstance& wanted, const std::string& why);
+  void failed_on(core::GpuId gpu, const device::Failure& failure);
+
+  void look_around();
+  void seen(std::vector<Sight> sights);
+  void seen(const Sight& sight);
+  void compare(core::GpuId id, const Sight& sight);
+  void compare_foreign(core::GpuId id, const Sight& sight);
+  void compare_idle(core::GpuId id, const Sight& sight);
+  void remove_leftover(core::GpuId id, const device::Instance& instance);
+  void set_health(core::GpuId id, core::Health health, const std::string& why);
+  void told(const device::DeviceEvent& event);
+  [[nodiscard]] const device::Gpu* find(const std::string& uuid) const;
+  [[nodiscard]] bool changing(core::GpuId id) const;
+  [[nodiscard]] device::Workers::Limits limits() const;
+  [[nodiscard]] std::optional<mig::Placement> placement_of(core::GpuId id,
+                                                           const device::Instance& instance) const;
+
+  boost::asio::io_context& loop_;
+  Engine& engine_;
+  HardwareOptions options_;
+  std::shared_ptr<const device::Library> library_;
+  std::shared_ptr<device::Owned> owned_;
+  std::string driver_;
+  std::vector<device::Gpu> gpus_;
+  std::map<std::string, core::GpuId> ids_;                // of the scheduler's GPUs, by UUID
+  std::map<std::uint32_t, device::Instance> instances_;   // by InstanceId
+  std::map<std::uint32_t, std::uint32_t> under_way_;      // changes asked, by GpuId
+  std::multimap<std::uint32_t, Pending> pending_;         // given up on, by GpuId
+  std::map<std::uint32_t, std::uint64_t> changes_begun_;  // by GpuId: sights older than that lie
+  std::set<device::Place> leftovers_;                     // being removed
+  std::set<std::uint32_t> undestroyed_;                   // by InstanceId: it failed
+  std::unique_ptr<device::Workers> workers_;
+  std::unique_ptr<device::Events> events_;
+  std::unique_ptr<device::Counters> counters_;
+  std::unique_ptr<Threads> threads_;
+  std::uint64_t sight_number_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tangram::daemon

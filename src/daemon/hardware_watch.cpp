@@ -1,0 +1,263 @@
+// See hardware.hpp: what is seen of the GPUs, and what follows from it. One rule: a sight counts
+// only if no change of ours was under way on that GPU while it was taken.
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/text.hpp"
+#include "daemon/hardware.hpp"
+#include "daemon/hardware_threads.hpp"
+#include "device/activity.hpp"
+#include "device/gpus.hpp"
+#include "device/instances.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kCounterInterval{1'000};
+
+Sight look_at(const device::Library& library, const std::string& uuid) {
+  Sight sight;
+  sight.gpu.uuid = uuid;
+  auto gpu = device::read_gpu(library, uuid);
+  if (!gpu) {
+    sight.gpu.health = gpu.error().kind == device::Failure::Kind::kLost
+                           ? device::Health::kLost
+                           : device::Health::kUnreadable;
+    sight.trouble = gpu.error().error.message;
+    return sight;
+  }
+  sight.gpu = *std::move(gpu);
+  sight.trouble = sight.gpu.trouble;
+  if (sight.gpu.health != device::Health::kOk || !sight.gpu.model) return sight;
+  auto instances = device::list_instances(library, sight.gpu);
+  if (!instances) {
+    sight.trouble = instances.error().error.message;
+    return sight;
+  }
+  sight.instances = *std::move(instances);
+  if (auto processes = device::processes(library, uuid)) sight.processes = *std::move(processes);
+  return sight;
+}
+
+}  // namespace
+
+void Hardware::watch() {
+  const auto on_event = [this](const device::DeviceEvent& event) {
+    boost::asio::post(loop_, [this, alive = alive_, event] {
+      if (*alive) told(event);
+    });
+  };
+  events_ = std::make_unique<device::Events>(library_, gpus_, on_event);
+  counters_ = std::make_unique<device::Counters>(library_, gpus_, kCounterInterval,
+                                                 device::Counters::OnSample{});
+  look_around();
+}
+
+void Hardware::told(const device::DeviceEvent& event) {
+  const auto id = id_of(event.gpu_uuid);
+  if (!id) return;
+  switch (event.kind) {
+    case device::DeviceEvent::Kind::kUnavailable:
+      set_health(*id, core::Health::kLost, cat("GPU ", event.gpu_uuid, " fell off the bus"));
+      break;
+    case device::DeviceEvent::Kind::kMigConfigChange:
+      if (!changing(*id)) look_around();  // somebody else's
+      break;
+    case device::DeviceEvent::Kind::kXid:
+      spdlog::warn("GPU {} reports Xid {}", id->value(), event.xid);
+      if (options_.fatal_xids.contains(event.xid)) {
+        spdlog::error(
+            "GPU {} is cordoned: Xid {} is fatal. Look at it, reset it, then uncordon it.",
+            id->value(), event.xid);
+        engine_.post(core::GpuCordoned{*id});
+      }
+      look_around();
+      break;
+  }
+}
+
+// Off the loop, one look at a time; a wish for another one meanwhile is granted afterwards.
+void Hardware::look_around() {
+  if (std::exchange(threads_->look_is_out, true)) {
+    threads_->look_again = true;
+    return;
+  }
+  std::vector<std::string> uuids;
+  for (const device::Gpu& gpu : gpus_) uuids.push_back(gpu.uuid);
+  std::map<std::string, std::uint64_t> begun;
+  for (const auto& [uuid, id] : ids_) {
+    begun[uuid] = changing(id) ? 0 : changes_begun_[id.value()] + 1;
+  }
+  boost::asio::post(threads_->looking, [this, alive = alive_, uuids, begun, library = library_] {
+    std::vector<Sight> sights;
+    for (const std::string& uuid : uuids) sights.push_back(look_at(*library, uuid));
+    boost::asio::post(loop_, [this, alive, begun, sights = std::move(sights)]() mutable {
+      if (!*alive) return;
+      std::erase_if(sights, [&](const Sight& sight) {
+        const auto id = id_of(sight.gpu.uuid);
+        if (!id || sight.gpu.health != device::Health::kOk) return false;
+        const auto at = begun.find(sight.gpu.uuid);
+        return at == begun.end() || changing(*id) || at->second != changes_begun_[id->value()] + 1;
+      });
+      seen(std::move(sights));
+    });
+  });
+}
+
+void Hardware::seen(std::vector<Sight> sights) {
+  threads_->look_is_out = false;
+  for (const Sight& sight : sights) seen(sight);
+  const auto wait = std::exchange(threads_->look_again, false) ? std::chrono::milliseconds(100)
+                                                               : options_.observe_every;
+  threads_->next_look.expires_after(wait);
+  threads_->next_look.async_wait([this, alive = alive_](const boost::system::error_code& stopped) {
+    if (!stopped && *alive) look_around();
+  });
+}
+
+void Hardware::seen(const Sight& sight) {
+  auto known = std::ranges::find(gpus_, sight.gpu.uuid, &device::Gpu::uuid);
+  if (known == gpus_.end()) return;
+  const auto id = id_of(sight.gpu.uuid);
+  if (sight.gpu.health == device::Health::kLost) {
+    known->health = sight.gpu.health;
+    known->trouble = sight.trouble;
+    if (id) set_health(*id, core::Health::kLost, sight.trouble);
+    return;
+  }
+  if (sight.gpu.health != device::Health::kOk || !sight.gpu.model) {
+    known->trouble = sight.trouble;
+    return;
+  }
+  const bool was_lost = known->health != device::Health::kOk;
+  *known = sight.gpu;
+  if (!id) {  // MIG mode was switched on meanwhile
+    const bool on_its_way = ids_.contains(sight.gpu.uuid);
+    if (sight.gpu.mig == device::MigMode::kOn && !on_its_way) add_gpu(sight.gpu);
+    return;
+  }
+  if (!sight.instances) return;
+  const core::Health health = engine_.scheduler().node().gpu(*id).health;
+  if (health == core::Health::kLost) {
+    workers_->update(sight.gpu);
+    set_health(*id, core::Health::kOk, "the driver lists it again");
+    if (was_lost && events_) {  // lost GPUs are not listened to: listen anew
+      events_.reset();
+      const auto on_event = [this](const device::DeviceEvent& event) {
+        boost::asio::post(loop_, [this, alive = alive_, event] {
+          if (*alive) told(event);
+        });
+      };
+      events_ = std::make_unique<device::Events>(library_, gpus_, on_event);
+    }
+  }
+  compare(*id, sight);
+}
+
+std::optional<mig::Placement> Hardware::placement_of(core::GpuId id,
+                                                     const device::Instance& instance) const {
+  const auto profile = engine_.scheduler().node().model(id).find_profile(instance.profile);
+  if (!profile) return std::nullopt;
+  return mig::Placement{*profile, static_cast<std::uint8_t>(instance.start)};
+}
+
+void Hardware::compare(core::GpuId id, const Sight& sight) {
+  if (!engine_.settled()) {  // what is on its way may explain what we see: look again
+    look_around();
+    return;
+  }
+  if (const auto tidied = owned_->forget_gone(sight.gpu.uuid, *sight.instances); !tidied) {
+    spdlog::error("{}", tidied.error().message);
+  }
+  compare_foreign(id, sight);
+  compare_idle(id, sight);
+}
+
+// Others' instances come and go; ours that the scheduler does not know are remains to be removed.
+void Hardware::compare_foreign(core::GpuId id, const Sight& sight) {
+  const core::Node& node = engine_.scheduler().node();
+  for (const core::Entry& entry : node.entries(id)) {
+    if (entry.state != core::EntryState::kForeign) continue;
+    const bool stands = std::ranges::any_of(*sight.instances, [&](const device::Instance& each) {
+      return placement_of(id, each) == entry.placement;
+    });
+    if (!stands) engine_.post(core::ForeignGone{id, entry.placement});
+  }
+  for (const device::Instance& each : *sight.instances) {
+    const auto placement = placement_of(id, each);
+    if (!placement) continue;  // a profile that we do not know: the driver will refuse its slices
+    const bool known = std::ranges::any_of(node.entries(id), [&](const core::Entry& entry) {
+      return entry.placement == *placement && entry.physical();
+    });
+    if (known) continue;
+    if (owned_->has(device::place_of(each))) {
+      remove_leftover(id, each);
+    } else {
+      spdlog::info("GPU {}: {} at {} is not Tangram's; left alone", id.value(), each.profile,
+                   each.start);
+      engine_.post(core::ForeignSeen{id, *placement});
+    }
+  }
+}
+
+// Idle instances of ours: somebody removed one, or somebody's process lives in one.
+void Hardware::compare_idle(core::GpuId id, const Sight& sight) {
+  for (const core::Entry& entry : engine_.scheduler().node().entries(id)) {
+    const bool idle = entry.state == core::EntryState::kIdle;
+    if (!idle && entry.state != core::EntryState::kQuarantined) continue;
+    const auto at = std::ranges::find_if(*sight.instances, [&](const device::Instance& each) {
+      return placement_of(id, each) == entry.placement;
+    });
+    if (at == sight.instances->end()) {
+      instances_.erase(entry.id.value());
+      undestroyed_.erase(entry.id.value());
+      if (idle) {
+        spdlog::warn("GPU {}: an idle instance of Tangram's was removed by somebody", id.value());
+        forget_vanished(id, entry.placement);
+      } else {
+        engine_.post(core::InstanceDestroyed{id, entry.id});
+      }
+      continue;
+    }
+    const bool used = std::ranges::any_of(
+        sight.processes, [&](const device::Process& each) { return each.gi == at->gi; });
+    if (used) undestroyed_.erase(entry.id.value());
+    if (idle && used) engine_.post(core::InstanceQuarantined{id, entry.id});
+    // What cannot be destroyed, with nobody in it, is not idle again: the scheduler tries later.
+    const bool stuck = !at->whole || undestroyed_.contains(entry.id.value());
+    if (!idle && !used && !stuck) engine_.post(core::QuarantineEnded{id, entry.id});
+  }
+}
+
+// The scheduler has no word for it; a stranger who came and went says the same.
+void Hardware::forget_vanished(core::GpuId id, const mig::Placement& placement) {
+  engine_.post(core::ForeignSeen{id, placement});
+  engine_.post(core::ForeignGone{id, placement});
+}
+
+// What we made and the scheduler does not have: its slices are not free until it is gone.
+void Hardware::remove_leftover(core::GpuId id, const device::Instance& instance) {
+  const device::Place place = device::place_of(instance);
+  const auto placement = placement_of(id, instance);
+  if (!leftovers_.insert(place).second) return;
+  spdlog::warn("GPU {}: removing {} at {}, which was left behind", id.value(), instance.profile,
+               instance.start);
+  if (placement) engine_.post(core::ForeignSeen{id, *placement});
+  ++under_way_[id.value()];
+  ++changes_begun_[id.value()];
+  const auto done = [this, alive = alive_, id, place, placement](device::Outcome<void> outcome) {
+    boost::asio::post(loop_, [this, alive, id, place, placement, outcome = std::move(outcome)] {
+      if (!*alive) return;
+      --under_way_[id.value()];
+      leftovers_.erase(place);
+      if (outcome && placement) engine_.post(core::ForeignGone{id, *placement});
+      if (!outcome) spdlog::error("{}", outcome.error().error.message);
+    });
+  };
+  workers_->destroy(instance.gpu_uuid, instance, limits(), done);
+}
+
+}  // namespace tangram::daemon

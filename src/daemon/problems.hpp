@@ -1,0 +1,28 @@
+// The problems that the daemon answers with, each with its status and type (docs/api.md). One rule:
+// a caller's program can tell them apart by type; a person by the detail.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "api/problem.hpp"
+
+namespace tangram::daemon {
+
+inline api::Problem forbidden(std::string detail) {
+  return {403, "urn:tangram:forbidden", "Not allowed", std::move(detail)};
+}
+inline api::Problem missing(std::string detail) {
+  return {404, "urn:tangram:not-found", "Not found", std::move(detail)};
+}
+inline api::Problem conflict(std::string detail) {
+  return {409, "urn:tangram:conflict", "Not possible now", std::move(detail)};
+}
+inline api::Problem unserved(std::string detail) {
+  return {422, "urn:tangram:unservable", "Cannot be served by this node", std::move(detail)};
+}
+inline api::Problem unavailable(std::string detail) {
+  return {503, "urn:tangram:unavailable", "Not available now", std::move(detail)};
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,140 @@
+// See records.hpp.
+#include "daemon/records.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+template <class Map, class Key>
+auto* find_in(Map& map, const Key& key) {
+  const auto at = map.find(key);
+  return at == map.end() ? nullptr : &at->second;
+}
+
+}  // namespace
+
+Records::Records(store::Contents& contents)
+    : last_job_(contents.last_job), over_(contents.jobs_over) {
+  for (store::JobRow& row : contents.jobs) {
+    row.request.clear();
+    row.request.shrink_to_fit();
+    if (row.over) over_jobs_.push_back(row.id);
+    jobs_.emplace(row.id, std::move(row));
+  }
+  for (store::RunRow& row : contents.runs) {
+    const store::JobRow* owner = job(row.job);
+    if (owner != nullptr && !owner->over) runs_.emplace(row.run, std::move(row));
+  }
+  for (store::GpuRow& row : contents.gpus) gpus_.emplace(row.gpu, std::move(row));
+  for (store::InstanceRow& row : contents.instances) {
+    instances_.emplace(row.instance, std::move(row));
+  }
+  for (store::MoveRow& row : contents.moves) {
+    if (!row.ended) moves_.insert_or_assign(row.job, std::move(row));
+  }
+}
+
+const store::JobRow* Records::job(std::uint64_t id) const { return find_in(jobs_, id); }
+const store::RunRow* Records::run(std::uint32_t run) const { return find_in(runs_, run); }
+const store::InstanceRow* Records::instance(std::uint32_t instance) const {
+  return find_in(instances_, instance);
+}
+
+store::JobRow* Records::edit_job(std::uint64_t id) {
+  store::JobRow* row = find_in(jobs_, id);
+  if (row != nullptr) touched_jobs_.insert(id);
+  return row;
+}
+
+store::RunRow* Records::edit_run(std::uint32_t run) {
+  store::RunRow* row = find_in(runs_, run);
+  if (row != nullptr) touched_runs_.insert(run);
+  return row;
+}
+
+void Records::put(store::JobRow row) {
+  touched_jobs_.insert(row.id);
+  last_job_ = std::max(last_job_, row.id);
+  jobs_.insert_or_assign(row.id, std::move(row));
+}
+
+void Records::put(store::RunRow row) {
+  touched_runs_.insert(row.run);
+  runs_.insert_or_assign(row.run, std::move(row));
+}
+
+void Records::put(store::GpuRow row) {
+  touched_gpus_.insert(row.gpu);
+  gpus_.insert_or_assign(row.gpu, std::move(row));
+}
+
+void Records::put(store::InstanceRow row) {
+  touched_instances_.insert(row.instance);
+  instances_.insert_or_assign(row.instance, std::move(row));
+}
+
+void Records::drop_instance(std::uint32_t instance) {
+  if (instances_.erase(instance) == 0) return;
+  touched_instances_.erase(instance);
+  instances_gone_.push_back(instance);
+}
+
+void Records::begin_move(store::MoveRow row) {
+  touched_moves_.push_back(row);
+  moves_.insert_or_assign(row.job, std::move(row));
+}
+
+void Records::end_move(std::uint64_t job, std::string_view result, store::WallTime when) {
+  const auto at = moves_.find(job);
+  if (at == moves_.end()) return;
+  at->second.result = result;
+  at->second.ended = when;
+  touched_moves_.push_back(at->second);
+  moves_.erase(at);
+}
+
+void Records::set_fact(std::string name, std::string value) {
+  facts_.insert_or_assign(std::move(name), std::move(value));
+}
+
+std::vector<std::uint64_t> Records::take_changes(store::Changes& changes) {
+  std::vector<std::uint64_t> ids(touched_jobs_.begin(), touched_jobs_.end());
+  for (const std::uint64_t id : ids) {
+    store::JobRow& row = jobs_.at(id);
+    changes.jobs.push_back(row);
+    row.request.clear();  // the store has it
+    row.request.shrink_to_fit();
+    if (row.over && std::ranges::find(over_jobs_, id) == over_jobs_.end()) {
+      over_jobs_.push_back(id);
+      ++over_;
+    }
+  }
+  for (const std::uint32_t run : touched_runs_) changes.runs.push_back(runs_.at(run));
+  for (const std::uint32_t gpu : touched_gpus_) changes.gpus.push_back(gpus_.at(gpu));
+  for (const std::uint32_t i : touched_instances_) changes.instances.push_back(instances_.at(i));
+  changes.instances_gone = std::exchange(instances_gone_, {});
+  changes.moves = std::exchange(touched_moves_, {});
+  changes.facts = std::exchange(facts_, {});
+  touched_jobs_.clear();
+  touched_runs_.clear();
+  touched_gpus_.clear();
+  touched_instances_.clear();
+  return ids;
+}
+
+void Records::forget_over() {
+  std::erase_if(runs_, [&](const auto& each) {
+    const store::JobRow* owner = job(each.second.job);
+    return each.second.over && (owner == nullptr || owner->over);
+  });
+  while (over_jobs_.size() > kMostOver) {
+    jobs_.erase(over_jobs_.front());
+    over_jobs_.pop_front();
+  }
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,55 @@
+// Run: what the supervisor knows of one live run. One rule: everything durable about it is in its
+// row and its folder; this can be lost at any moment and made again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "api/job.hpp"
+#include "api/run_spec.hpp"
+#include "core/ids.hpp"
+#include "daemon/shim_link.hpp"
+
+namespace tangram::daemon {
+
+struct Run {
+  explicit Run(boost::asio::io_context& loop) : timer(loop), stop_timer(loop) {}
+
+  core::JobId job;  // 0: a stray, of which the scheduler knows nothing
+  core::RunId run;
+  core::GpuId gpu;
+  core::InstanceId instance;
+  std::string folder;
+  std::string mig_uuid;
+  api::JobKind kind = api::JobKind::kBatch;
+  api::Probe probe;
+  api::RunSpec spec;
+  std::uint32_t uid = 0;
+
+  enum class Phase : std::uint8_t {
+    kWaiting,   // to be started, at once or again
+    kSpawning,  // a shim is being started
+    kLinked,    // a shim answers, or is being found
+    kKilling,   // its shim is gone; its processes are being ended
+    kGone,
+  };
+  Phase phase = Phase::kWaiting;
+  bool is_ready = false;
+  bool stop_wanted = false;
+  std::optional<std::chrono::milliseconds> stop_grace;  // none: the spec's
+  std::string stop_reason;                              // why we stop it, if nobody asked
+  std::optional<int> pid;
+  int attempts = 0;
+  std::chrono::steady_clock::time_point probe_until;
+  std::uint64_t probe_number = 0;
+  std::unique_ptr<ShimLink> link;
+  boost::asio::steady_timer timer;       // next attempt to start, link or probe
+  boost::asio::steady_timer stop_timer;  // until then it must have ended
+};
+
+}  // namespace tangram::daemon

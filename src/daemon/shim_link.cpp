@@ -1,0 +1,120 @@
+// See shim_link.hpp.
+#include "daemon/shim_link.hpp"
+
+#include <deque>
+#include <fcntl.h>
+#include <string_view>
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "api/run_spec.hpp"
+#include "base/text.hpp"
+#include "files/descriptor.hpp"
+
+namespace tangram::daemon {
+
+using Local = boost::asio::local::stream_protocol;
+using boost::system::error_code;
+
+class ShimLink::Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(boost::asio::io_context& loop, Told told) : socket_(loop), told_(std::move(told)) {}
+
+  void connect(const std::string& folder);
+  void send(std::string line);
+  void close() {
+    closed_ = true;
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  void read();
+  void write();
+  void end();
+
+  Local::socket socket_;
+  Told told_;
+  std::string received_;
+  std::deque<std::string> unsent_;
+  bool connected_ = false;
+  bool closed_ = false;
+  bool ended_ = false;
+};
+
+// A unix socket's path has room for about a hundred characters; a folder's descriptor is short.
+void ShimLink::Stream::connect(const std::string& folder) {
+  const files::Descriptor at(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string path = cat("/proc/self/fd/", at.get(), "/", api::kControlSocket);
+  error_code error;
+  // Connecting to a unix socket does not wait: it is taken or refused.
+  if (at.ok()) socket_.connect(Local::endpoint(path), error);
+  if (!at.ok() || error) {
+    end();
+    return;
+  }
+  connected_ = true;
+  read();
+  write();
+}
+
+void ShimLink::Stream::read() {
+  boost::asio::async_read_until(
+      socket_, boost::asio::dynamic_buffer(received_, 1U << 20U), '\n',
+      [self = shared_from_this()](const error_code& error, std::size_t length) {
+        if (self->closed_) return;
+        if (error) {
+          self->end();
+          return;
+        }
+        error_code bad;
+        const boost::json::value line =
+            boost::json::parse(std::string_view(self->received_).substr(0, length), bad);
+        self->received_.erase(0, length);
+        if (!bad && line.is_object()) self->told_.line(line.get_object());
+        if (!self->closed_) self->read();
+      });
+}
+
+void ShimLink::Stream::send(std::string line) {
+  unsent_.push_back(std::move(line));
+  if (connected_ && unsent_.size() == 1) write();
+}
+
+void ShimLink::Stream::write() {
+  if (unsent_.empty()) return;
+  boost::asio::async_write(socket_, boost::asio::buffer(unsent_.front()),
+                           [self = shared_from_this()](const error_code& error, std::size_t) {
+                             if (self->closed_ || error) return;  // the reader sees the end
+                             self->unsent_.pop_front();
+                             self->write();
+                           });
+}
+
+void ShimLink::Stream::end() {
+  if (std::exchange(ended_, true)) return;
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (!self->closed_) self->told_.end();
+  });
+}
+
+ShimLink::ShimLink(boost::asio::io_context& loop, const std::string& folder, Told told)
+    : stream_(std::make_shared<Stream>(loop, std::move(told))) {
+  stream_->connect(folder);
+}
+
+ShimLink::~ShimLink() { stream_->close(); }
+
+void ShimLink::send(const boost::json::object& request) {
+  stream_->send(boost::json::serialize(request) + "\n");
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,183 @@
+// See supervisor.hpp: from the wish to the process.
+#include "daemon/supervisor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/json/parse.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "daemon/hardware.hpp"
+#include "daemon/spawn.hpp"
+#include "daemon/supervisor_threads.hpp"
+#include "daemon/users.hpp"
+#include "shim/run_folder.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstRetry{500};
+constexpr std::chrono::milliseconds kLongestRetry{30'000};
+
+}  // namespace
+
+Supervisor::Supervisor(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
+                       SupervisorOptions options)
+    : loop_(loop),
+      engine_(engine),
+      hardware_(hardware),
+      options_(std::move(options)),
+      threads_(std::make_unique<Threads>()) {}
+
+// The runs go on without us.
+Supervisor::~Supervisor() {
+  *alive_ = false;
+  threads_->starting.join();
+}
+
+void Supervisor::set_defaults(const SupervisorOptions& options) {
+  options_.grace = options.grace;
+  options_.start_time = options.start_time;
+  options_.log_bytes = options.log_bytes;
+  options_.log_files = options.log_files;
+  options_.first_port = options.first_port;
+  options_.last_port = options.last_port;
+}
+
+// Run numbers could come back when a store is restored from a backup; with the time they cannot.
+std::string Supervisor::folder_of(const store::RunRow& row) const {
+  return cat(options_.runs, "/", row.run, "-", row.asked.time_since_epoch().count());
+}
+
+std::string Supervisor::tag_of(const std::string& folder) const {
+  return cat(options_.node, "/", folder.substr(options_.runs.size() + 1));
+}
+
+Supervisor::RunPtr Supervisor::make_run(const core::StartJob& wanted, const store::RunRow& row) {
+  auto run = std::make_shared<Run>(loop_);
+  run->job = wanted.job;
+  run->run = wanted.run;
+  run->gpu = wanted.gpu;
+  run->instance = wanted.instance;
+  run->folder = folder_of(row);
+  run->mig_uuid = row.mig_uuid;
+  run->spec.tag = tag_of(run->folder);
+  runs_.insert_or_assign(wanted.run.value(), run);
+  return run;
+}
+
+void Supervisor::start(const core::StartJob& wanted) {
+  const store::RunRow* row = engine_.records().run(wanted.run.value());
+  CHECK(row != nullptr);  // recorded with the decision
+  const RunPtr run = make_run(wanted, *row);
+  if (const auto completed = complete(*run, *row); !completed) {
+    retry_start(run, completed.error().message);
+    return;
+  }
+  spawn(run);
+}
+
+std::optional<std::uint16_t> Supervisor::free_port() const {
+  const int count = options_.last_port - options_.first_port + 1;
+  for (int i = 0; i < count; ++i) {
+    const int number = options_.first_port + (threads_->next_port++ % count);
+    const auto port = static_cast<std::uint16_t>(number);
+    const bool taken = std::ranges::any_of(engine_.records().runs(), [&](const auto& each) {
+      return !each.second.over && each.second.port == port;
+    });
+    if (!taken && port_is_free(port)) return port;
+  }
+  return std::nullopt;
+}
+
+// Everything of the run that its request says; the request itself is in the store only.
+Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
+  const auto job = engine_.store().job(run.job.value());
+  if (!job) return std::unexpected(job.error());
+  if (!*job) return not_found(cat("job ", run.job.value(), " is not in the store."));
+  const auto request = api::read_job_request(boost::json::parse((*job)->request));
+  if (!request) return std::unexpected(request.error());
+  run.kind = request->kind;
+  run.probe = request->probe;
+  run.uid = (*job)->uid;
+  std::optional<std::uint16_t> port = row.port;
+  if (run.kind == api::JobKind::kService && !port) {
+    port = request->port ? request->port : free_port();
+    if (!port) return failed("no port of [jobs] ports is free.");
+  }
+  run.spec = make_spec(**job, *request, row, port);
+  run.spec.tag = tag_of(run.folder);
+  run.spec.grace = request->grace.value_or(options_.grace);
+  run.spec.log_bytes = options_.log_bytes;
+  run.spec.log_files = options_.log_files;
+  run.spec.environment["TANGRAM_GPU_UUID"] = hardware_.uuid_of(run.gpu);
+  if (!options_.cgroup.empty()) run.spec.cgroup = cat(options_.cgroup, "/run-", row.run);
+  if (!port || row.port == port) return {};
+  // Remembered before it is used, so that nobody else is given it.
+  if (store::RunRow* mine = engine_.records().edit_run(row.run)) mine->port = port;
+  return {};
+}
+
+void Supervisor::spawn(const RunPtr& run) {
+  run->phase = Run::Phase::kSpawning;
+  ++run->attempts;
+  auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
+               time = options_.start_time]() mutable -> Result<void> {
+    if (auto user = add_user(spec, uid); !user) return user;
+    if (auto made = shim::prepare_folder(run_folder, spec); !made) return made;
+    return start_shim(shim, run_folder, time);
+  };
+  boost::asio::post(threads_->starting, [this, alive = alive_, run, work]() mutable {
+    Result<void> result = work();
+    boost::asio::post(loop_, [this, alive, run, result = std::move(result)] {
+      if (*alive) spawned(run, result);
+    });
+  });
+}
+
+void Supervisor::spawned(const RunPtr& run, const Result<void>& result) {
+  if (!result) {
+    retry_start(run, result.error().message);
+    return;
+  }
+  link(run);
+}
+
+// Nothing has run yet, so trying again runs nothing twice: the job waits where it is.
+void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
+  run->phase = Run::Phase::kWaiting;
+  spdlog::error("job {}: {}", run->job.value(), why);
+  if (run->stop_wanted) {
+    store::RunRow how;
+    how.reason = "ended before it began";
+    gone(run, how, false);
+    return;
+  }
+  engine_.post(
+      Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](Records& records) {
+              if (store::JobRow* row = records.edit_job(id)) row->reason = why;
+            }});
+  const int doublings = std::min(run->attempts, 6);
+  run->timer.expires_after(std::min(kLongestRetry, kFirstRetry * (1 << doublings)));
+  run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
+    if (stopped || !*alive || run->phase != Run::Phase::kWaiting) return;
+    const store::RunRow* row = engine_.records().run(run->run.value());
+    if (row == nullptr) return;
+    ++run->attempts;
+    if (const auto completed = complete(*run, *row); !completed) {
+      retry_start(run, completed.error().message);
+    } else {
+      spawn(run);
+    }
+  });
+}
+
+std::optional<int> Supervisor::pid_of(std::uint32_t run) const {
+  const auto at = runs_.find(run);
+  return at == runs_.end() ? std::nullopt : at->second->pid;
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,113 @@
+// Supervisor: the runs of jobs, each in the care of a shim that outlives the daemon. It starts
+// shims for StartJob, finds those of an earlier daemon again, tells them to stop, watches services
+// become ready, and turns what the shims say into events. One rule: a run is started by one shim
+// only, and it has ended only when its exit record says so, or when its shim is gone and every
+// process of it was seen to be gone too.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/job.hpp"
+#include "api/run_spec.hpp"
+#include "base/error.hpp"
+#include "core/action.hpp"
+#include "daemon/engine.hpp"
+#include "daemon/run.hpp"
+
+namespace boost::asio {
+class io_context;
+class thread_pool;
+}  // namespace boost::asio
+
+namespace tangram::daemon {
+
+class Hardware;
+
+struct SupervisorOptions {
+  std::string runs;  // the folder of the runs' folders
+  std::string shim;  // the program
+  std::string node;  // this node's name, the first part of every run's tag
+  std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds start_time{30'000};  // for a shim to say that its job runs
+  std::uint64_t log_bytes = 64ULL << 20U;
+  std::uint32_t log_files = 4;
+  std::uint16_t first_port = 20'000;
+  std::uint16_t last_port = 29'999;
+  std::string cgroup;  // cgroup v2 folder for the runs' own; empty: none
+};
+
+class Supervisor {
+ public:
+  Supervisor(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
+             SupervisorOptions options);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  Supervisor(Supervisor&&) = delete;
+  Supervisor& operator=(Supervisor&&) = delete;
+
+  // Runs of an earlier daemon: linked again, recorded if they ended meanwhile, started if they
+  // never were. With `rebooted`, only exit records are looked at: nothing of them can be alive.
+  void adopt(bool rebooted);
+
+  void start(const core::StartJob& wanted);
+  void stop(const core::StopJob& wanted);
+  void switch_traffic(const core::SwitchTraffic& wanted);
+  // Their GPU is gone: nobody will ask for their end.
+  void end_runs_on(core::GpuId gpu);
+
+  [[nodiscard]] Result<void> signal(std::uint64_t job, int signal);
+  [[nodiscard]] std::optional<int> pid_of(std::uint32_t run) const;
+  [[nodiscard]] std::string folder_of(const store::RunRow& row) const;
+  // Of runs that history has forgotten.
+  void remove_folders(const std::vector<std::uint32_t>& runs);
+  [[nodiscard]] std::size_t live() const { return runs_.size(); }
+  void set_defaults(const SupervisorOptions& options);
+
+ private:
+  struct Threads;
+  using RunPtr = std::shared_ptr<Run>;
+
+  // supervisor.cpp: from the wish to the process
+  void spawn(const RunPtr& run);
+  void spawned(const RunPtr& run, const Result<void>& result);
+  void retry_start(const RunPtr& run, const std::string& why);
+  [[nodiscard]] RunPtr make_run(const core::StartJob& wanted, const store::RunRow& row);
+  [[nodiscard]] std::string tag_of(const std::string& folder) const;
+  [[nodiscard]] Result<void> complete(Run& run, const store::RunRow& row);
+  [[nodiscard]] std::optional<std::uint16_t> free_port() const;
+
+  // supervisor_watch.cpp: what shims say
+  void link(const RunPtr& run);
+  void told(const RunPtr& run, const boost::json::object& line);
+  void running(const RunPtr& run, int pid);
+  void link_ended(const RunPtr& run);
+  void lost(const RunPtr& run);
+  void ended(const RunPtr& run, const api::ExitRecord& record);
+  void gone(const RunPtr& run, const store::RunRow& how, bool success);
+  void probe(const RunPtr& run);
+  void probed(const RunPtr& run, bool is_ready, const std::string& detail);
+  void ready(const RunPtr& run);
+  void send_stop(const RunPtr& run, std::optional<std::chrono::milliseconds> grace);
+
+  // supervisor_adopt.cpp
+  void adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready, bool rebooted);
+  void end_strays();
+
+  boost::asio::io_context& loop_;
+  Engine& engine_;
+  Hardware& hardware_;
+  SupervisorOptions options_;
+  std::map<std::uint32_t, RunPtr> runs_;
+  std::unique_ptr<Threads> threads_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tangram::daemon

@@ -1,0 +1,111 @@
+// See supervisor.hpp: the runs of an earlier daemon.
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/text.hpp"
+#include "daemon/supervisor.hpp"
+#include "daemon/supervisor_threads.hpp"
+#include "shim/run_folder.hpp"
+
+namespace tangram::daemon {
+
+void Supervisor::adopt(bool rebooted) {
+  const core::Node& node = engine_.scheduler().node();
+  for (const core::JobSlot slot : node.jobs_by_id()) {
+    const core::Job& job = node.job(slot);
+    for (const core::Replica* replica : {&job.main, &job.replica}) {
+      if (replica->run == core::kNoRun) continue;
+      const store::RunRow* row = engine_.records().run(replica->run.value());
+      if (row == nullptr) {
+        spdlog::error("job {}: there is no record of its run {}", job.id.value(),
+                      replica->run.value());
+        engine_.post(core::JobExited{job.id, replica->run, false});
+        continue;
+      }
+      adopt({.job = job.id,
+             .run = replica->run,
+             .gpu = replica->gpu,
+             .instance = replica->instance,
+             .replica = replica == &job.replica},
+            *row, replica->ready, rebooted);
+    }
+    // A switch that was asked of the last daemon.
+    if (job.move == core::MovePhase::kSwitching) {
+      switch_traffic({.job = job.id, .from = job.main.run, .to = job.replica.run});
+    } else if (job.move == core::MovePhase::kDraining) {
+      engine_.post(core::TrafficDrained{job.id, job.main.run, job.replica.run});
+    }
+  }
+  if (!rebooted) end_strays();
+}
+
+void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready,
+                       bool rebooted) {
+  const std::string folder = folder_of(row);
+  const bool lives = !rebooted && shim::shim_lives(folder);
+  const auto record = shim::read_exit(folder);
+  const bool over = record && *record;
+  if (rebooted && !over) return;  // goes with its GPU; see Daemon
+  const bool was_started = shim::was_started(folder);
+  if (!lives && !over && !was_started && !row.stop_asked) {
+    start(was);
+    return;
+  }
+  const RunPtr run = make_run(was, row);
+  if (const auto completed = complete(*run, row); !completed) {
+    spdlog::error("job {}: {}", was.job.value(), completed.error().message);
+  }
+  run->is_ready = is_ready;
+  run->stop_wanted = row.stop_asked;
+  if (lives) {
+    link(run);
+  } else if (over) {
+    ended(run, **record);
+  } else if (was_started) {
+    lost(run);
+  } else {
+    store::RunRow how;
+    how.reason = "ended before it began";
+    gone(run, how, false);
+  }
+}
+
+// Shims of runs that the scheduler has given up (its GPU was lost, the store is an older one).
+void Supervisor::end_strays() {
+  std::set<std::string> known;
+  for (const auto& [id, run] : runs_) known.insert(run->folder);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.runs, ignored)) {
+    const std::string folder = entry.path().string();
+    if (known.contains(folder) || !shim::shim_lives(folder)) continue;
+    spdlog::warn("ending a run that belongs to no job: {}", folder);
+    auto run = std::make_shared<Run>(loop_);
+    run->folder = folder;
+    run->spec.tag = tag_of(folder);
+    run->run = core::RunId(0xF0000000U + static_cast<std::uint32_t>(threads_->strays++));
+    runs_.insert_or_assign(run->run.value(), run);
+    run->stop_wanted = true;
+    run->stop_grace = std::chrono::milliseconds(0);
+    link(run);
+  }
+}
+
+void Supervisor::remove_folders(const std::vector<std::uint32_t>& runs) {
+  if (runs.empty()) return;
+  boost::asio::post(threads_->starting, [folder = options_.runs,
+                                         gone = std::set<std::uint64_t>(runs.begin(), runs.end())] {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      const std::uint64_t run = std::strtoull(name.c_str(), nullptr, 10);
+      if (!gone.contains(run) || shim::shim_lives(entry.path().string())) continue;
+      std::filesystem::remove_all(entry.path(), ignored);
+    }
+  });
+}
+
+}  // namespace tangram::daemon
