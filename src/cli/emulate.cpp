@@ -110,7 +110,7 @@ void add_path(CLI::App& app, Command& command) {
   });
 }
 
-void add_status(CLI::App& app, Command& command) {
+void add_emulated_status(CLI::App& app, Command& command) {
   const auto node = std::make_shared<EmulatedNode>();
   CLI::App* verb = app.add_subcommand("status", "Show the GPUs, instances and faults of the node");
   add_emulated_node(*verb, *node);
@@ -197,7 +197,7 @@ void add_emulate(CLI::App& app, Command& command) {
       "  tangram emulate status --node 4xA100-40GB --state /tmp/node\n"
       "  tangram device list --emulate 4xA100-40GB");
   add_path(*emulate, command);
-  add_status(*emulate, command);
+  add_emulated_status(*emulate, command);
   add_reset(*emulate, command);
   add_reboot(*emulate, command);
   add_reset_gpu(*emulate, command);

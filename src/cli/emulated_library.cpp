@@ -1,7 +1,6 @@
 // See emulated_library.hpp.
 #include "cli/emulated_library.hpp"
 
-#include <array>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -10,34 +9,28 @@
 #include <boost/json/value.hpp>
 
 #include "base/text.hpp"
+#include "files/installed.hpp"
 
 namespace tangram::cli {
 namespace {
 
-constexpr std::string_view kName = "libnvidia-ml.so.1";
+constexpr std::string_view kBuilt = "emulator/libnvidia-ml.so.1";
+constexpr std::string_view kInstalled = "lib/tangram/emulator/libnvidia-ml.so.1";
 
 }  // namespace
 
-Result<std::string> emulated_library_folder() {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const std::array<fs::path, 2> folders = {
-      program.parent_path() / "emulator",
-      program.parent_path().parent_path() / "lib" / "tangram" / "emulator"};
-  for (const fs::path& folder : folders) {
-    if (fs::exists(folder / kName, ignored)) return folder.string();
+Result<std::string> emulated_library() {
+  auto found = files::find_installed(kBuilt, kInstalled);
+  if (!found) {
+    found.error().message += " Build it: cmake --build <folder> --target tangram_nvml.";
   }
-  return not_found(cat("the emulated ", kName, " is neither in ",
-                       tangram::quoted(folders[0].string()), " nor in ",
-                       tangram::quoted(folders[1].string()), ". Build it: cmake --build <folder> ",
-                       "--target tangram_nvml."));
+  return found;
 }
 
-Result<std::string> emulated_library() {
-  const auto folder = emulated_library_folder();
-  if (!folder) return folder;
-  return cat(*folder, "/", kName);
+Result<std::string> emulated_library_folder() {
+  auto found = emulated_library();
+  if (!found) return found;
+  return std::filesystem::path(*found).parent_path().string();
 }
 
 // The library reads its environment when it is first used, and nobody else is running yet.

@@ -1,6 +1,7 @@
 // See tangram.hpp.
 #include "cli/tangram.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -119,6 +120,19 @@ void add_device(CLI::App& app, Command& command) {
   add_device_bench(*device, command);
 }
 
+// The verbs of users, which speak to the daemon; they come first.
+void add_jobs(CLI::App& app, Command& command) {
+  add_submit(app, command);
+  add_run(app, command);
+  add_ps(app, command);
+  add_show(app, command);
+  add_logs(app, command);
+  add_wait(app, command);
+  add_cancel(app, command);
+  add_gpus(app, command);
+  add_status(app, command);
+}
+
 void build(CLI::App& app, Command& command) {
   app.name("tangram");
   app.formatter(std::make_shared<HelpFormatter>());
@@ -126,6 +140,7 @@ void build(CLI::App& app, Command& command) {
   app.set_version_flag("--version", TANGRAM_VERSION, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.footer("Start with `tangram mig show A100-40GB`. Each verb has a --help with examples.");
+  add_jobs(app, command);
   CLI::App* mig =
       app.add_subcommand("mig", "The geometry of MIG GPUs: profiles, placements, FragCost");
   mig->require_subcommand(0, 1);
@@ -149,6 +164,7 @@ void build(CLI::App& app, Command& command) {
   add_device(app, command);
   add_node(app, command);
   add_emulate(app, command);
+  add_store(app, command);
 }
 
 // CLI11 would take "[a,b]" apart, and "[]" for nothing at all.
@@ -156,15 +172,30 @@ bool is_bracketed(std::string_view argument) {
   return argument.starts_with('[') && argument.ends_with(']');
 }
 
+// What follows "--" is a user's command line and none of ours: only verbs that run one have it.
+int cut_at_dashes(int argc, const char* const* argv, Command& command) {
+  constexpr std::string_view kRunners[] = {"submit", "run"};
+  if (argc < 2 || std::ranges::find(kRunners, std::string_view(argv[1])) == std::end(kRunners)) {
+    return argc;
+  }
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--") continue;
+    command.trailing.assign(argv + i + 1, argv + argc);
+    return i;
+  }
+  return argc;
+}
+
 int run_unguarded(int argc, const char* const* argv) {
+  Command command;
+  command.typed = "tangram";
+  for (int i = 1; i < argc; ++i) command.typed += cat(" ", argv[i]);
+  argc = cut_at_dashes(argc, argv, command);
   for (const char* argument : std::span(argv, static_cast<std::size_t>(argc))) {
     if (!is_bracketed(argument)) continue;
     return fail(kExitBadInput, cat("unexpected argument ", tangram::quoted(argument),
                                    "; a list is written as separate arguments."));
   }
-  Command command;
-  command.typed = "tangram";
-  for (int i = 1; i < argc; ++i) command.typed += cat(" ", argv[i]);
   CLI::App app("Tangram schedules jobs onto the slices of MIG GPUs.");
   build(app, command);
   try {
@@ -178,7 +209,10 @@ int run_unguarded(int argc, const char* const* argv) {
   }
   Output out = Output::for_stdout(command.output);
   const Result<void> done = command.run(out);
-  return done ? finish(out) : fail(exit_code(done.error()), done.error().message);
+  if (!done)
+    return fail(command.failure_code.value_or(exit_code(done.error())), done.error().message);
+  const int flushed = finish(out);
+  return flushed == kExitOk ? command.exit_code : flushed;
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -18,7 +20,10 @@ struct Command {
   OutputOptions output;
   bool json = false;
   std::string typed;                         // the whole command line, for reports
+  std::vector<std::string> trailing;         // what stood after "--": a command of the user's
   std::function<Result<void>(Output&)> run;  // empty: no verb was named
+  int exit_code = 0;                         // of a verb that succeeded: a job's, for example
+  std::optional<int> failure_code;           // of one that did not, instead of the usual ones
 };
 
 // --json, --color and --ascii, which every verb has.
@@ -45,5 +50,15 @@ void add_device_doctor(CLI::App& device, Command& command);
 void add_device_bench(CLI::App& device, Command& command);
 void add_node(CLI::App& app, Command& command);
 void add_emulate(CLI::App& app, Command& command);
+void add_store(CLI::App& app, Command& command);
+void add_submit(CLI::App& app, Command& command);
+void add_run(CLI::App& app, Command& command);
+void add_ps(CLI::App& app, Command& command);
+void add_show(CLI::App& app, Command& command);
+void add_logs(CLI::App& app, Command& command);
+void add_wait(CLI::App& app, Command& command);
+void add_cancel(CLI::App& app, Command& command);
+void add_gpus(CLI::App& app, Command& command);
+void add_status(CLI::App& app, Command& command);
 
 }  // namespace tangram::cli

@@ -1,0 +1,104 @@
+// `tangram ps`: the jobs of the node.
+#include <boost/json/array.hpp>
+
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_text.hpp"
+#include "files/json_text.hpp"
+#include "http/query.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct Options {
+  DaemonOptions daemon;
+  bool all = false;
+  bool quiet = false;
+  std::string user, state, name;
+};
+
+std::string target_of(const Options& o) {
+  std::string target = cat("/v1/jobs?all=", o.all ? 1 : 0);
+  const auto add = [&](std::string_view key, const std::string& value) {
+    if (!value.empty()) target += cat('&', key, '=', http::percent_encoded(value));
+  };
+  add("user", o.user);
+  add("state", o.state);
+  add("name", o.name);
+  return target;
+}
+
+std::string time_of(const api::JobView& job) {
+  if (!job.started) return age_text(now() - job.submitted);
+  return age_text(job.ended.value_or(now()) - *job.started);
+}
+
+void print(const std::vector<api::JobView>& jobs, Output& out) {
+  Table table({{"JOB", Align::kRight, 0},
+               {"NAME"},
+               {"USER"},
+               {"PROFILE"},
+               {"STATE"},
+               {"TIME", Align::kRight},
+               {"GPU@START"},
+               {"REASON"}});
+  for (const api::JobView& job : jobs) {
+    constexpr std::size_t kLongestName = 20;
+    std::string name = harmless(job.request.name);
+    if (width_of(name) > static_cast<int>(kLongestName)) {
+      name = cat(printable(job.request.name).substr(0, kLongestName - 1), out.sign("…", "~"));
+    }
+    const bool ended_badly = is_over(job.state) && job.exit_code != 0;
+    const std::string reason = job.reason.empty() && ended_badly ? end_text(job) : job.reason;
+    table.row({Cell(std::to_string(job.id), Style::kBold), name, harmless(job.user), job.profile,
+               state_cell(job), time_of(job), place_text(job),
+               Cell(harmless(reason), Style::kDim)});
+  }
+  table.print(out);
+}
+
+Result<void> list(const Options& options, bool as_json, Output& out) {
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto reply = client->request("GET", target_of(options));
+  if (!reply) return std::unexpected(reply.error());
+  if (as_json) {
+    out.add(files::json_text(reply->body));
+    return {};
+  }
+  std::vector<api::JobView> jobs;
+  for (const auto& document : reply->body.as_array()) {
+    auto job = api::read_job_view(document);
+    if (!job) return std::unexpected(job.error());
+    jobs.push_back(std::move(*job));
+  }
+  if (options.quiet) {
+    for (const api::JobView& job : jobs) out.line(std::to_string(job.id));
+  } else if (jobs.empty()) {
+    out.line(options.all ? "no jobs" : "no jobs; those that are over are listed by --all");
+  } else {
+    print(jobs, out);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_ps(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("ps", "List the jobs");
+  verb->add_flag("-a,--all", options->all, "Those that are over too");
+  verb->add_option("--user", options->user, "Only this user's")->option_text("USER");
+  verb->add_option("--state", options->state, "Only those in this state, as running")
+      ->option_text("STATE");
+  verb->add_option("--name", options->name, "Only those of this name")->option_text("NAME");
+  verb->add_flag("-q,--quiet", options->quiet, "Only their numbers");
+  add_daemon_options(*verb, options->daemon);
+  add_output_options(*verb, command);
+  verb->footer("Examples:\n  tangram ps --all\n  tangram cancel $(tangram ps -q --name train)");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return list(*options, command.json, out); };
+  });
+}
+
+}  // namespace tangram::cli

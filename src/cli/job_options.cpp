@@ -1,0 +1,254 @@
+// See job_options.hpp.
+#include "cli/job_options.hpp"
+
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <fmt/format.h>
+
+#include "api/words.hpp"
+#include "base/text.hpp"
+#include "cli/environment.hpp"
+#include "files/read_file.hpp"
+
+namespace tangram::cli {
+namespace {
+
+namespace json = boost::json;
+
+struct Pair {
+  std::string name;
+  std::string value;
+};
+
+Result<Pair> pair_in(const std::string& text, std::string_view option) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return invalid(cat(option, " ", tangram::quoted(text), ": write it as NAME=VALUE."));
+  }
+  return Pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Result<void> add_file(json::object& variables, const std::string& path) {
+  const auto text = files::read_file(path, "environment file", std::size_t{1} << 20U);
+  if (!text) return std::unexpected(text.error());
+  std::string_view rest = *text;
+  for (int line = 1; !rest.empty(); ++line) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string row(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (row.empty() || row.starts_with('#')) continue;
+    const auto pair = pair_in(row, cat(path, ':', line, ':'));
+    if (!pair) return std::unexpected(pair.error());
+    variables[pair->name] = pair->value;
+  }
+  return {};
+}
+
+// JSON is UTF-8; a variable that is not cannot be sent. It is left out and said so, because most
+// are there by accident.
+void add_own_environment(json::object& variables) {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    const std::string_view name = text.substr(0, equals);
+    if (name == "TANGRAM_SOCKET" || name == "_") continue;
+    if (!api::is_utf8(text)) {
+      fmt::print(stderr, "tangram: the variable {} is not UTF-8 and is not passed on.\n",
+                 quoted(name));
+      continue;
+    }
+    variables[name] = text.substr(equals + 1);
+  }
+}
+
+Result<json::object> environment_of(const JobOptions& o) {
+  json::object variables;
+  if (!o.clean_env) add_own_environment(variables);
+  if (!o.env_file.empty()) {
+    if (auto ok = add_file(variables, o.env_file); !ok) return std::unexpected(ok.error());
+  }
+  for (const std::string& text : o.env) {
+    if (text.find('=') == std::string::npos) {
+      const char* value = std::getenv(text.c_str());
+      if (value == nullptr) {
+        return invalid(cat("--env ", text, ": there is no such variable here; write ", text,
+                           "=VALUE to set one."));
+      }
+      variables[text] = value;
+      continue;
+    }
+    const auto pair = pair_in(text, "--env");
+    if (!pair) return std::unexpected(pair.error());
+    variables[pair->name] = pair->value;
+  }
+  return variables;
+}
+
+// "http:/path", "tcp" or "command:…" (run by sh).
+Result<json::object> probe_of(const JobOptions& o) {
+  json::object probe;
+  const std::string kind = o.probe.substr(0, o.probe.find(':'));
+  const bool has_rest = kind.size() < o.probe.size();
+  const std::string rest = has_rest ? o.probe.substr(kind.size() + 1) : "";
+  if (kind == "http") {
+    probe = {{"kind", "http"}, {"path", rest.empty() ? "/" : rest}};
+  } else if (kind == "command" && !rest.empty()) {
+    probe = {{"kind", "command"}, {"command", {"/bin/sh", "-c", rest}}};
+  } else if (kind == "tcp" && !has_rest) {
+    probe = {{"kind", "tcp"}};
+  } else if (!o.probe.empty()) {
+    return invalid(
+        cat("--probe ", tangram::quoted(o.probe), ": write tcp, http:/PATH or command:'COMMAND'."));
+  }
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) probe[key] = value;
+  };
+  set("interval", o.probe_interval);
+  set("timeout", o.probe_timeout);
+  set("deadline", o.probe_deadline);
+  return probe;
+}
+
+Result<json::object> limits_of(const JobOptions& o) {
+  json::object limits;
+  for (const std::string& text : o.rlimits) {
+    const auto pair = pair_in(text, "--rlimit");
+    if (!pair) return std::unexpected(pair.error());
+    const auto number = parse_int(pair->value, 0, INT32_MAX);
+    const auto size = api::parse_bytes(pair->value);
+    limits[pair->name] = number ? json::value(*number)
+                         : size ? json::value(*size)
+                                : json::value(pair->value);
+  }
+  return limits;
+}
+
+std::string own_umask() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return fmt::format("{:03o}", mask);
+}
+
+Result<std::string> directory_of(const JobOptions& o) {
+  std::error_code status;
+  const auto path = o.directory.empty() ? std::filesystem::current_path(status)
+                                        : std::filesystem::absolute(o.directory, status);
+  if (status) return failed(cat("cannot tell the current folder: ", status.message(), "."));
+  return path.lexically_normal().string();
+}
+
+void set_texts(const JobOptions& o, json::object& job) {
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) job[key] = value;
+  };
+  set("name", o.name);
+  set("profile", o.profile);
+  set("gpu_memory", o.gpu_memory);
+  set("kind", o.service ? "service" : o.kind);
+  set("grace", o.grace);
+  set("restart", o.restart);
+  set("time_limit", o.time_limit);
+  set("memory", o.memory);
+  job["umask"] = o.umask.empty() ? own_umask() : o.umask;
+}
+
+}  // namespace
+
+void add_job_options(CLI::App& verb, JobOptions& o) {
+  const auto text = [&verb](const char* name, std::string& value, const char* help,
+                            const char* form) {
+    verb.add_option(name, value, help)->option_text(form);
+  };
+  text("-p,--profile", o.profile, "The MIG profile it needs, as 2g.10gb; or", "PROFILE");
+  text("--gpu-memory", o.gpu_memory, "the smallest profile with so much memory, as 8GiB", "SIZE");
+  text("--name", o.name, "A name for people (default: the command's)", "NAME");
+  verb.add_option("--kind", o.kind, "batch (runs to its end, the default) or service")
+      ->check(CLI::IsMember({"batch", "service"}))
+      ->option_text("KIND");
+  verb.add_flag("--service", o.service, "The same as --kind service")->excludes("--kind");
+  verb.add_option("--port", o.port, "The port of a service (default: chosen, told in $PORT)")
+      ->option_text("PORT");
+  text("--probe", o.probe, "When a service is ready: tcp, http:/PATH or command:'COMMAND'",
+       "PROBE");
+  text("--probe-interval", o.probe_interval, "Between two probes, as 500ms", "TIME");
+  text("--probe-timeout", o.probe_timeout, "Of one probe, as 2s", "TIME");
+  text("--probe-deadline", o.probe_deadline, "A service not ready by then has failed, as 10m",
+       "TIME");
+  verb.add_flag("--movable", o.movable, "It may be moved to another slot while it runs");
+  verb.add_flag("--pin", o.pin, "It may not be moved")->excludes("--movable");
+  text("--grace", o.grace, "Between SIGTERM and SIGKILL when it is stopped, as 30s", "TIME");
+  verb.add_option("--restart", o.restart, "Run it again: never (the default), on-failure or always")
+      ->check(CLI::IsMember({"never", "on-failure", "always"}))
+      ->option_text("WHEN");
+  verb.add_option("--max-restarts", o.max_restarts, "At most so often (default: 3)")
+      ->option_text("N");
+  text("--time-limit", o.time_limit, "It is stopped after so long, as 1h30m", "TIME");
+  verb.add_option("--cpus", o.cpus, "CPU cores it may use, as 1.5 (needs cgroup v2)")
+      ->option_text("N");
+  text("--memory", o.memory, "Host memory it may use, as 4GiB (needs cgroup v2)", "SIZE");
+  verb.add_option("--label", o.labels, "A label, NAME=VALUE; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
+  verb.add_option("--env", o.env,
+                  "A variable, NAME=VALUE, or NAME for its value here; may be repeated")
+      ->option_text("NAME[=VALUE]")
+      ->allow_extra_args(false);
+  text("--env-file", o.env_file, "Variables from a file, NAME=VALUE lines", "FILE");
+  verb.add_flag("--clean-env", o.clean_env, "Pass on none of the variables here");
+  text("--directory", o.directory, "Where it runs (default: the current folder)", "FOLDER");
+  verb.add_option("--rlimit", o.rlimits, "A resource limit, as nofile=1024; may be repeated")
+      ->option_text("NAME=N")
+      ->allow_extra_args(false);
+  text("--umask", o.umask, "Its file mode mask, octal (default: the one here)", "MASK");
+  verb.add_flag("--hold", o.hold, "Do not start it until it is released");
+  verb.add_option("COMMAND", o.command, "What to run; after -- it may have options of its own");
+}
+
+Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::string>& trailing) {
+  std::vector<std::string> words = o.command;
+  words.insert(words.end(), trailing.begin(), trailing.end());
+  if (words.empty()) return invalid("no command is given; write it after --.");
+  for (const std::string& word : words) {
+    if (!api::is_utf8(word))
+      return invalid(cat(tangram::quoted(word), " is not UTF-8 and cannot be sent."));
+  }
+  if (o.profile.empty() && o.gpu_memory.empty()) {
+    return invalid("say what the job needs: --profile, as 2g.10gb, or --gpu-memory, as 8GiB.");
+  }
+  auto variables = environment_of(o);
+  if (!variables) return std::unexpected(variables.error());
+  const auto probe = probe_of(o);
+  if (!probe) return std::unexpected(probe.error());
+  auto limits = limits_of(o);
+  if (!limits) return std::unexpected(limits.error());
+  const auto directory = directory_of(o);
+  if (!directory) return std::unexpected(directory.error());
+  json::object job{{"command", json::array(words.begin(), words.end())},
+                   {"environment", std::move(*variables)},
+                   {"directory", *directory},
+                   {"resource_limits", std::move(*limits)},
+                   {"hold", o.hold}};
+  set_texts(o, job);
+  if (!probe->empty()) job["probe"] = *probe;
+  if (o.port) job["port"] = *o.port;
+  if (o.max_restarts) job["max_restarts"] = *o.max_restarts;
+  if (o.cpus) job["cpus"] = *o.cpus;
+  if (o.movable || o.pin) job["movable"] = o.movable;
+  if (!o.labels.empty()) {
+    json::object labels;
+    for (const std::string& text : o.labels) {
+      const auto pair = pair_in(text, "--label");
+      if (!pair) return std::unexpected(pair.error());
+      labels[pair->name] = pair->value;
+    }
+    job["labels"] = std::move(labels);
+  }
+  return api::read_job_request(job);
+}
+
+}  // namespace tangram::cli

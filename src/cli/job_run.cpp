@@ -1,0 +1,163 @@
+// `tangram run`: a job that feels like a program started here: its output comes as it is printed,
+// signals go to it, and its exit code is ours. One rule: all of its output is delivered before the
+// verb returns.
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_options.hpp"
+#include "cli/job_text.hpp"
+#include "cli/log_copy.hpp"
+#include "cli/signal_relay.hpp"
+
+namespace tangram::cli {
+namespace {
+
+constexpr int kOwnFailure = 125;  // as env(1), timeout(1) and docker have it
+constexpr auto kPatience = std::chrono::seconds(30);
+
+struct Options {
+  DaemonOptions daemon;
+  JobOptions job;
+  bool quiet = false;
+};
+
+void say(const Options& options, const std::string& text) {
+  if (!options.quiet) fmt::print(stderr, "tangram: {}\n", harmless(text));
+}
+
+// Waits across a restart of the daemon.
+class Vigil {
+ public:
+  Vigil(const Options& options, http::Client client, std::uint64_t id)
+      : options_(options), client_(std::move(client)), id_(id) {}
+
+  Result<api::JobView> until(std::string_view what) {
+    std::string said;
+    std::chrono::milliseconds patience = std::chrono::seconds(1);
+    while (true) {
+      auto job = wait_for(client_, id_, what, patience);
+      if (job && *job) return std::move(**job);
+      if (!job) {
+        if (auto ok = reach(job.error()); !ok) return std::unexpected(ok.error());
+        continue;
+      }
+      patience = std::chrono::seconds(10);
+      if (what == "running") say_why(said);
+    }
+  }
+
+ private:
+  void say_why(std::string& said) {
+    const auto job = get_job(client_, id_);
+    if (!job) return;
+    const std::string text =
+        cat("job ", id_, " is ", name_of(job->state), job->reason.empty() ? "" : ": ", job->reason);
+    if (text != said) say(options_, text);
+    said = text;
+  }
+  Result<void> reach(const Error& error) {
+    if (error.code != ErrorCode::kUnavailable) return std::unexpected(error);
+    auto again = reconnect(socket_of(options_.daemon), kPatience);
+    if (!again) {
+      return failed(cat(again.error().message, " Job ", id_,
+                        " goes on without it; see `tangram logs ", id_, "`."));
+    }
+    client_ = std::move(*again);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return {};
+  }
+
+  const Options& options_;
+  http::Client client_;
+  std::uint64_t id_;
+};
+
+// Copies one stream of the job in a thread.
+class Copy {
+ public:
+  Copy(const Options& options, std::uint64_t id, const char* stream, int descriptor) {
+    LogWish wish;
+    wish.socket = socket_of(options.daemon);
+    wish.job = id;
+    wish.stream = stream;
+    wish.follow = true;
+    wish.patience = kPatience;
+    thread_ = std::thread(
+        [this, wish = std::move(wish), descriptor] { done_ = copy_log(wish, descriptor); });
+  }
+  ~Copy() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
+  Copy(Copy&&) = delete;
+  Copy& operator=(Copy&&) = delete;
+
+  Result<void> finish() {
+    thread_.join();
+    return done_;
+  }
+
+ private:
+  std::thread thread_;
+  Result<void> done_;
+};
+
+// A program that fails says why by itself.
+void explain(const Options& options, const api::JobView& job) {
+  if (job.state == api::JobState::kCompleted) return;
+  const std::string code = job.exit_code ? cat("exited with ", *job.exit_code) : "";
+  if (job.exit_code && (job.reason.empty() || job.reason == code)) return;
+  const std::string why = job.reason.empty() ? end_text(job) : job.reason;
+  say(options, cat("job ", job.id, " ", name_of(job.state), why.empty() ? "" : ": ", why));
+}
+
+Result<void> run(const Options& options, Command& command) {
+  const auto request = job_request(options.job, command.trailing);
+  if (!request) return std::unexpected(request.error());
+  SignalRelay relay;
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto reply = client->request("POST", "/v1/jobs", to_json(*request));
+  if (!reply) return std::unexpected(reply.error());
+  const auto id = reply->body.at("id").to_number<std::uint64_t>();
+  relay.start(socket_of(options.daemon), id);
+  Copy out(options, id, "stdout", STDOUT_FILENO);
+  Copy err(options, id, "stderr", STDERR_FILENO);
+  Vigil vigil(options, std::move(*client), id);
+  if (auto begun = vigil.until("running"); !begun) return std::unexpected(begun.error());
+  const auto job = vigil.until("over");
+  if (!job) return std::unexpected(job.error());
+  const Result<void> printed = out.finish();
+  const Result<void> complained = err.finish();
+  if (!printed) return printed;
+  if (!complained) return complained;
+  explain(options, *job);
+  command.exit_code = exit_code_of(*job);
+  return {};
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("run", "Run a command as a job, as if it were started here");
+  add_job_options(*verb, options->job);
+  verb->add_flag("-q,--quiet", options->quiet, "Say nothing about waiting");
+  add_daemon_options(*verb, options->daemon);
+  verb->footer(
+      "Example:\n"
+      "  tangram run -p 2g.10gb -- python train.py --epochs 3\n"
+      "The exit code is the job's: 128 and the signal if one ended it; 125 if Tangram could not\n"
+      "run it. Interrupt twice within a second to kill it.");
+  verb->callback([&command, options] {
+    command.failure_code = kOwnFailure;
+    command.run = [&command, options](Output&) { return run(*options, command); };
+  });
+}
+
+}  // namespace tangram::cli

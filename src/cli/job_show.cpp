@@ -1,0 +1,151 @@
+// `tangram show` and `tangram cancel`: one job in full, and the end of some.
+#include <boost/json/array.hpp>
+
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_text.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct Options {
+  DaemonOptions daemon;
+  std::vector<std::string> jobs;
+};
+
+class Facts {
+ public:
+  void add(std::string_view name, const std::string& value) {
+    if (!value.empty()) table_.row({Cell(cat("  ", name), Style::kDim), harmless(value)});
+  }
+  void print(Output& out) const { table_.print(out); }
+
+ private:
+  Table table_{{{"", Align::kLeft, 0}, {""}}};
+};
+
+std::string labels_text(const api::JobRequest& request) {
+  std::string text;
+  for (const auto& [name, value] : request.labels) {
+    text += cat(text.empty() ? "" : " ", name, '=', value);
+  }
+  return text;
+}
+
+void print(const api::JobView& job, Output& out) {
+  const api::JobRequest& r = job.request;
+  const Cell state = state_cell(job);
+  out.line(cat(out.paint(cat("job ", job.id), Style::kBold), "  ", harmless(r.name), "  ",
+               out.paint(state.text, state.style)));
+  Facts facts;
+  const auto moment = [](const std::optional<api::WallTime>& when) {
+    return when ? local_text(*when) : "";
+  };
+  facts.add("reason", job.reason);
+  facts.add("ended with", end_text(job));
+  facts.add("user", cat(job.user, " (", job.uid, ")"));
+  facts.add("command", shell_text(r.command));
+  facts.add("folder", r.directory);
+  facts.add("profile", job.profile);
+  if (job.gpu)
+    facts.add("place", cat("GPU ", *job.gpu, job.start ? cat(", slice ", *job.start) : ""));
+  facts.add("instance", job.mig_uuid);
+  facts.add("process", job.pid ? std::to_string(*job.pid) : "");
+  facts.add("kind", std::string(name_of(r.kind)));
+  facts.add("port", job.port ? std::to_string(*job.port) : "");
+  facts.add("labels", labels_text(r));
+  if (r.restart != api::Restart::kNever) {
+    facts.add("restart", cat(name_of(r.restart), ", ", job.restarts, " of ", r.max_restarts));
+  }
+  facts.add("time limit", r.time_limit ? api::duration_text(*r.time_limit) : "");
+  facts.add("submitted", local_text(job.submitted));
+  facts.add("started", moment(job.started));
+  facts.add("ended", moment(job.ended));
+  if (job.started) {
+    facts.add(job.ended ? "ran for" : "runs for",
+              age_text(job.ended.value_or(now()) - *job.started));
+  }
+  facts.print(out);
+}
+
+Result<void> show(const Options& options, bool as_json, Output& out) {
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto ids = jobs_named(*client, options.jobs);
+  if (!ids) return std::unexpected(ids.error());
+  boost::json::array documents;
+  for (const std::uint64_t id : *ids) {
+    const auto reply = client->request("GET", cat("/v1/jobs/", id));
+    if (!reply) return std::unexpected(reply.error());
+    documents.push_back(reply->body);
+  }
+  if (as_json) {
+    out.add(files::json_text(documents.size() == 1 ? documents.front() : documents));
+    return {};
+  }
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const auto job = api::read_job_view(documents[i]);
+    if (!job) return std::unexpected(job.error());
+    if (i > 0) out.line();
+    print(*job, out);
+  }
+  return {};
+}
+
+Result<void> cancel(const Options& options, bool as_json, Output& out) {
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto ids = jobs_named(*client, options.jobs);
+  if (!ids) return std::unexpected(ids.error());
+  boost::json::array documents;
+  std::optional<Error> first;
+  for (const std::uint64_t id : *ids) {
+    auto reply = client->request("POST", cat("/v1/jobs/", id, "/cancel"));
+    if (!reply) {
+      if (!first) first = reply.error();
+      continue;  // one that cannot be cancelled saves no other
+    }
+    const auto job = api::read_job_view(reply->body);
+    if (!job) return std::unexpected(job.error());
+    out.line(cat("job ", id,
+                 is_over(job->state) ? " is over: " : " is being stopped: ", name_of(job->state)));
+    documents.push_back(std::move(reply->body));
+  }
+  if (first) return std::unexpected(*first);
+  if (as_json) {
+    out.buffer().clear();
+    out.add(files::json_text(documents));
+  }
+  return {};
+}
+
+CLI::App* add_verb(CLI::App& app, Command& command, const std::shared_ptr<Options>& options,
+                   const char* name, const char* help) {
+  CLI::App* verb = app.add_subcommand(name, help);
+  verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
+  add_daemon_options(*verb, options->daemon);
+  add_output_options(*verb, command);
+  return verb;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = add_verb(app, command, options, "show", "Show all there is to know of a job");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return show(*options, command.json, out); };
+  });
+}
+
+void add_cancel(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      add_verb(app, command, options, "cancel", "End jobs, or take them off the queue");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return cancel(*options, command.json, out); };
+  });
+}
+
+}  // namespace tangram::cli

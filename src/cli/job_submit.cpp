@@ -1,0 +1,72 @@
+// `tangram submit`: gives the daemon a job and says its number.
+#include <unistd.h>
+
+#include <boost/json/object.hpp>
+
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_options.hpp"
+#include "cli/job_text.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct Options {
+  DaemonOptions daemon;
+  JobOptions job;
+  bool wait = false;
+};
+
+Result<void> wait_until_over(http::Client& client, std::uint64_t id, Command& command) {
+  while (true) {
+    const auto job = wait_for(client, id, "over", std::chrono::seconds(60));
+    if (!job) return std::unexpected(job.error());
+    if (!*job) continue;
+    command.exit_code = exit_code_of(**job);
+    return {};
+  }
+}
+
+Result<void> submit(const Options& options, Command& command, Output& out) {
+  const auto request = job_request(options.job, command.trailing);
+  if (!request) return std::unexpected(request.error());
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto reply = client->request("POST", "/v1/jobs", to_json(*request));
+  if (!reply) return std::unexpected(reply.error());
+  const auto id = reply->body.at("id").to_number<std::uint64_t>();
+  if (command.json) {
+    out.add(files::json_text(boost::json::object{{"id", id}}));
+  } else {
+    out.line(cat("job ", id, " submitted"));
+    if (::isatty(STDOUT_FILENO) == 1) {
+      out.line(out.paint(cat("  tangram logs -f ", id, "   what it prints"), Style::kDim));
+      out.line(out.paint(cat("  tangram show ", id, "      how it fares"), Style::kDim));
+    }
+  }
+  if (!options.wait) return {};
+  if (auto ok = out.flush(); !ok) return ok;  // the number is wanted before the end of the job
+  return wait_until_over(*client, id, command);
+}
+
+}  // namespace
+
+void add_submit(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("submit", "Give the daemon a job; prints its number");
+  add_job_options(*verb, options->job);
+  verb->add_flag("--wait", options->wait, "Return when it is over, with its exit code");
+  add_daemon_options(*verb, options->daemon);
+  add_output_options(*verb, command);
+  verb->footer(
+      "Examples:\n"
+      "  tangram submit -p 1g.5gb -- python train.py --epochs 3\n"
+      "  tangram submit --gpu-memory 8GiB --service --probe http:/health -- ./serve\n"
+      "The job gets the environment, the folder and the umask it is submitted from.");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return submit(*options, command, out); };
+  });
+}
+
+}  // namespace tangram::cli

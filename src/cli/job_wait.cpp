@@ -1,0 +1,82 @@
+// `tangram wait`: until jobs are over.
+#include <algorithm>
+
+#include <boost/json/array.hpp>
+
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+constexpr int kTimedOut = 124;  // as timeout(1) has it
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  DaemonOptions daemon;
+  std::vector<std::string> jobs;
+  std::string timeout;
+};
+
+// In pieces, so that a daemon that is gone is noticed.
+Result<std::optional<api::JobView>> wait_until(http::Client& client, std::uint64_t id,
+                                               std::optional<Clock::time_point> deadline) {
+  while (true) {
+    std::chrono::milliseconds patience = std::chrono::seconds(60);
+    if (deadline) {
+      patience = std::min(patience,
+                          std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()));
+      patience = std::max(patience, std::chrono::milliseconds(0));
+    }
+    auto job = wait_for(client, id, "over", patience);
+    if (!job || *job) return job;
+    if (deadline && Clock::now() >= *deadline) return std::nullopt;
+  }
+}
+
+Result<void> wait(const Options& options, Command& command, Output& out) {
+  std::optional<Clock::time_point> deadline;
+  if (!options.timeout.empty()) {
+    const auto patience = api::parse_duration(options.timeout);
+    if (!patience) return invalid(cat("--timeout: ", patience.error().message));
+    deadline = Clock::now() + *patience;
+  }
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto ids = jobs_named(*client, options.jobs);
+  if (!ids) return std::unexpected(ids.error());
+  boost::json::array documents;
+  for (const std::uint64_t id : *ids) {
+    const auto job = wait_until(*client, id, deadline);
+    if (!job) return std::unexpected(job.error());
+    if (!*job) {
+      command.exit_code = kTimedOut;
+      break;
+    }
+    if (command.exit_code == 0) command.exit_code = exit_code_of(**job);
+    documents.push_back(to_json(**job));
+  }
+  if (command.json) out.add(files::json_text(documents));
+  return {};
+}
+
+}  // namespace
+
+void add_wait(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("wait", "Return when jobs are over, with their exit code");
+  verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
+  verb->add_option("--timeout", options->timeout,
+                   "Give up after so long, as 10m, with exit code 124")
+      ->option_text("TIME");
+  add_daemon_options(*verb, options->daemon);
+  add_output_options(*verb, command);
+  verb->footer(
+      "The exit code is the first that is not 0; 128 and the signal for one that ended by it.");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return wait(*options, command, out); };
+  });
+}
+
+}  // namespace tangram::cli

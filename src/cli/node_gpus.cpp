@@ -1,0 +1,67 @@
+// `tangram gpus`: the GPUs of the node as a map of their memory slices.
+#include <algorithm>
+
+#include <boost/json/array.hpp>
+#include <fmt/format.h>
+
+#include "api/node.hpp"
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_text.hpp"
+#include "cli/slice_map.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+void print(const api::GpuView& gpu, Output& out) {
+  std::string head = out.paint(cat("GPU ", gpu.index), Style::kBold);
+  head += cat("  ", harmless(gpu.model.empty() ? gpu.name : gpu.model));
+  if (gpu.trouble.empty()) {
+    head +=
+        cat("  ", out.paint(gpu.busy ? "Busy" : "Lazy", gpu.busy ? Style::kYellow : Style::kGood));
+    head += fmt::format("  load {:.2f}  FragCost {:.3f}", gpu.load, gpu.frag_cost);
+  }
+  if (gpu.cordoned) head += cat("  ", out.paint("cordoned", Style::kYellow));
+  if (gpu.draining) head += cat("  ", out.paint("draining", Style::kYellow));
+  if (gpu.health != "ok") head += cat("  ", out.paint(harmless(gpu.health), Style::kBad));
+  out.line(head);
+  if (!gpu.trouble.empty()) out.paragraph(harmless(gpu.trouble));
+  if (gpu.memory_slices > 0) out.add(slice_map(out, gpu));
+}
+
+Result<void> gpus(const DaemonOptions& options, bool as_json, Output& out) {
+  auto client = connect(options);
+  if (!client) return std::unexpected(client.error());
+  const auto reply = client->request("GET", "/v1/gpus");
+  if (!reply) return std::unexpected(reply.error());
+  if (as_json) {
+    out.add(files::json_text(reply->body));
+    return {};
+  }
+  const auto& list = reply->body.as_array();
+  if (list.empty()) out.line("no GPUs");
+  for (const auto& document : list) {
+    const auto gpu = api::read_gpu_view(document);
+    if (!gpu) return std::unexpected(gpu.error());
+    print(*gpu, out);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_gpus(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<DaemonOptions>();
+  CLI::App* verb = app.add_subcommand("gpus", "Show the GPUs and which job stands where");
+  add_daemon_options(*verb, *options);
+  add_output_options(*verb, command);
+  verb->footer(
+      "A box is an instance with its job; \"idle\" ones can be destroyed for others, \"foreign\"\n"
+      "ones are not Tangram's, \"quarantined\" ones could not be destroyed.");
+  verb->callback([&command, options] {
+    command.run = [&command, options](Output& out) { return gpus(*options, command.json, out); };
+  });
+}
+
+}  // namespace tangram::cli

@@ -1,0 +1,74 @@
+// See slice_map.hpp.
+#include "cli/slice_map.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "cli/job_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+constexpr int kMargin = 2;
+constexpr int kWidestSlice = 9;
+
+std::string label_of(const api::InstanceView& i) {
+  if (i.job) return cat('#', *i.job);
+  return i.state;
+}
+
+Style style_of(const api::InstanceView& i) {
+  constexpr std::array kJobs = {Style::kCyan, Style::kGreen, Style::kYellow, Style::kMagenta,
+                                Style::kBlue};
+  if (i.state == "quarantined") return Style::kBad;
+  if (!i.job) return Style::kDim;
+  return kJobs[*i.job % kJobs.size()];
+}
+
+// The text in the middle of so many columns; what does not fit is cut.
+std::string centred(std::string text, std::size_t width) {
+  if (text.size() > width) text.resize(width);
+  const std::size_t left = (width - text.size()) / 2;
+  return std::string(left, ' ') + text + std::string(width - text.size() - left, ' ');
+}
+
+// "2g.10gb #17", as much of it as fits; the job matters more than the profile.
+std::string inside(const api::InstanceView& i, std::size_t width) {
+  const std::string label = printable(label_of(i));
+  const std::string profile = printable(i.profile);
+  const std::string both = cat(profile, ' ', label);
+  if (both.size() <= width) return centred(both, width);
+  const std::string compute = cat(profile.substr(0, profile.find('.')), ' ', label);
+  return centred(compute.size() <= width ? compute : label, width);
+}
+
+}  // namespace
+
+std::string slice_map(const Output& out, const api::GpuView& gpu) {
+  const auto slices = static_cast<int>(std::min(gpu.memory_slices, 64U));
+  const int width = std::clamp((kScreenColumns - 1 - kMargin) / slices, 1, kWidestSlice);
+  std::string line(kMargin, ' ');
+  const std::string heavy(out.sign("┃", "|"));
+  const std::string light = out.paint(out.sign("┊", ":"), Style::kDim);
+  bool after_instance = false;
+  for (int slice = 0; slice < slices;) {
+    const auto here = std::ranges::find(gpu.instances, static_cast<std::uint32_t>(slice),
+                                        &api::InstanceView::start);
+    if (here == gpu.instances.end()) {
+      line += after_instance ? heavy : light;
+      line += out.paint(centred(".", static_cast<std::size_t>(width - 1)), Style::kDim);
+      after_instance = false;
+      ++slice;
+      continue;
+    }
+    const int size = std::clamp(static_cast<int>(std::min(here->size, 64U)), 1, slices - slice);
+    line += heavy;
+    line += out.paint(inside(*here, static_cast<std::size_t>(size * width - 1)), style_of(*here));
+    after_instance = true;
+    slice += size;
+  }
+  return cat(line, after_instance ? heavy : light, "\n");
+}
+
+}  // namespace tangram::cli
