@@ -1,0 +1,116 @@
+// What happens to GPUs, through the real daemon: others' instances, Xids, MIG mode after a reboot,
+// faults of the driver, change of tuning. One rule: provoked at the emulated driver, seen at the
+// daemon's door.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "node.hpp"
+
+namespace tangram::tests {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kQuick = "[device]\nobserve_every = \"100ms\"\n";
+
+json::object gpu(Node& node, std::size_t index) {
+  const json::value all = node.ask("GET", "/v1/gpus");
+  return all.as_array().at(index).as_object();
+}
+
+std::vector<std::string> states(Node& node, std::size_t index) {
+  std::vector<std::string> found;
+  const json::object seen = gpu(node, index);
+  for (const auto& each : seen.at("instances").as_array()) {
+    found.push_back(cat(std::string_view(each.at("profile").as_string()), "@",
+                        each.at("start").to_number<int>(), " ",
+                        std::string_view(each.at("state").as_string())));
+  }
+  return found;
+}
+
+TEST(Gpus, InstancesOfOthersAreLeftAloneAndCountedAsTaken) {
+  Node node({.emulate = "1xA100-40GB", .config = kQuick});
+  node.start();
+  node.tangram({"emulate", "fault", "foreign", "0", "3g.20gb@4"});
+  eventually("it is seen",
+             [&] { return states(node, 0) == std::vector<std::string>{"3g.20gb@4 foreign"}; });
+  const auto small = node.submit("2g.10gb", "true");
+  EXPECT_EQ(node.await(small, "over").at("exit_code"), 0);
+  const auto large = node.submit("7g.40gb", "true");
+  EXPECT_EQ(node.state(large), "queued");
+  node.kill();
+  node.start();
+  EXPECT_EQ(node.state(large), "queued");
+  const auto standing = node.instances();
+  EXPECT_NE(std::ranges::find(standing, "0 3g.20gb@4"), standing.end());
+}
+
+TEST(Gpus, AFatalXidCordonsAndAnotherDoesNot) {
+  Node node({.config = kQuick});
+  node.start();
+  node.tangram({"emulate", "fault", "xid", "0", "13"});
+  node.tangram({"emulate", "fault", "xid", "0", "48"});
+  eventually("it is cordoned", [&] { return gpu(node, 0).at("cordoned").as_bool(); });
+  EXPECT_FALSE(gpu(node, 1).at("cordoned").as_bool());
+  const auto id = node.submit("7g.40gb", "true");
+  EXPECT_EQ(node.await(id, "over").at("gpu"), 1);
+}
+
+TEST(Gpus, MigModeIsSwitchedOnAgainAfterARebootOfAHopperNode) {
+  Node node({.emulate = "1xH100-80GB", .config = "[device]\nenable_mig = true\n"});
+  node.start();
+  EXPECT_EQ(node.await(node.submit("1g.10gb", "true"), "over").at("exit_code"), 0);
+  node.stop();
+  node.tangram({"emulate", "reboot"});
+  node.start();
+  EXPECT_EQ(gpu(node, 0).at("mig"), "on");
+  EXPECT_EQ(node.await(node.submit("1g.10gb", "true"), "over").at("exit_code"), 0);
+}
+
+TEST(Gpus, AFailedCreationIsTriedElsewhere) {
+  Node node({.config = kQuick});
+  node.start();
+  node.tangram({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=UNKNOWN",
+                "--gpu", "0", "--times", "0"});
+  const auto id = node.submit("7g.40gb", "true");
+  const json::object job = node.await(id, "over");
+  EXPECT_EQ(job.at("gpu"), 1);
+  EXPECT_EQ(job.at("restarts"), 0);
+}
+
+TEST(Gpus, ADriverThatHangsOnOneGpuStopsNoOther) {
+  Node node({.config = "[device]\nobserve_every = \"100ms\"\nchange_time = \"300ms\"\n"
+                       "in_use_time = \"50ms\"\n"});
+  node.start();
+  node.tangram({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=hang:1500",
+                "--gpu", "0", "--times", "1"});
+  const auto first = node.submit("7g.40gb", "true");
+  eventually("it is unresponsive", [&] { return gpu(node, 0).at("health") == "unresponsive"; });
+  const auto second = node.submit("7g.40gb", "true");
+  EXPECT_EQ(node.await(second, "over").at("gpu"), 1);
+  EXPECT_EQ(node.await(first, "over").at("exit_code"), 0);
+  EXPECT_EQ(gpu(node, 0).at("health"), "ok");
+}
+
+TEST(Gpus, TuningIsReadAgainOnSighup) {
+  Node node({.config = "[scheduler]\nthreshold = \"0.4\"\n"});
+  node.start();
+  node.folder().write("tangram.toml",
+                      "[scheduler]\nthreshold = \"0.75\"\nplacement = \"best-fit\"\n");
+  node.reload();
+  eventually("it is taken over", [&] {
+    const json::value status = node.ask("GET", "/v1/status");
+    return status.at("threshold") == "0.75" && status.at("placement") == "best-fit";
+  });
+  node.folder().write("tangram.toml", "[scheduler]\nthreshold = \"7\"\n");
+  node.reload();
+  eventually("the mistake is logged",
+             [&] { return node.log().find("was not taken over") != std::string::npos; });
+  EXPECT_EQ(node.ask("GET", "/v1/status").at("threshold"), "0.75");
+}
+
+}  // namespace
+}  // namespace tangram::tests
