@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kTrimEvery{60};
+constexpr std::chrono::milliseconds kTrimEvery{60'000};
 constexpr std::chrono::milliseconds kTrimAgain{200};
 
 Result<void> make_folder(const std::string& path, fs::perms mode) {
@@ -92,12 +92,13 @@ Result<void> Daemon::run() {
   auto server = http::Server::open(parts_->loop, options, parts_->reception->doors());
   if (!server) return std::unexpected(server.error());
   parts_->server = *std::move(server);
-  trim_later();
+  trim_later(kTrimEvery);
   feed_watchdog();
   sd_notify(0, "READY=1");
   spdlog::info("tangramd {} serves {} GPUs on {}", TANGRAM_VERSION, parts_->hardware->gpus().size(),
                config_.socket);
   parts_->loop.run();
+  parts_->store.reset();
   spdlog::info("tangramd ends; its jobs go on");
   return {};
 }
@@ -167,7 +168,12 @@ Result<void> Daemon::open() {
   parts_->reception =
       std::make_unique<Reception>(parts_->loop, *parts_->engine, *parts_->hardware,
                                   *parts_->supervisor, parts_->cgroups, !config_.emulate.empty());
-  parts_->engine->records().set_fact("node", node);
+  // First of all, and tried again if the store cannot be written: what is left of a job is found by
+  // the node's name, and a reboot by the boot's.
+  parts_->engine->post(Input{.event = core::WakeUp{}, .note = [node](Records& records) {
+                               records.set_fact("node", node);
+                               records.set_fact("boot", files::boot_id());
+                             }});
   listen_to_signals();
   return {};
 }
@@ -205,11 +211,12 @@ void Daemon::agree() {
   parts_->hardware->on_lost = [this](core::GpuId gpu) { parts_->supervisor->end_runs_on(gpu); };
 
   const bool rebooted = was_rebooted();
-  parts_->engine->records().set_fact("boot", files::boot_id());
   if (rebooted) {
     spdlog::warn("the node was rebooted: no instance and no job of before is there any more");
     // Nothing is placed before it is clear what is left.
     for (const auto& [gpu, row] : parts_->engine->records().gpus()) {
+      const auto health = parts_->engine->scheduler().node().gpu(core::GpuId(gpu)).health;
+      if (health != core::Health::kOk) continue;
       parts_->engine->post(core::GpuHealth{core::GpuId(gpu), core::Health::kUnresponsive});
     }
     parts_->supervisor->adopt(true);
@@ -299,16 +306,15 @@ void Daemon::stop() {
   parts_->loop.stop();
 }
 
-void Daemon::trim_later() {
-  parts_->trim.expires_after(kTrimEvery);
+void Daemon::trim_later(std::chrono::milliseconds wait) {
+  parts_->trim.expires_after(wait);
   parts_->trim.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     std::vector<std::uint32_t> gone;
     const auto more = parts_->store->trim(config_.retention, gone);
     if (!more) spdlog::error("{}", more.error().message);
     parts_->supervisor->remove_folders(gone);
-    trim_later();
-    if (more && *more) parts_->trim.expires_after(kTrimAgain);
+    trim_later(more && *more ? kTrimAgain : kTrimEvery);
   });
 }
 

@@ -3,6 +3,7 @@
 // then callers. One rule: when it ends, for whatever reason, the jobs go on.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +39,7 @@ class Daemon {
   void listen_to_signals();
   void reload();
   void stop();
-  void trim_later();
+  void trim_later(std::chrono::milliseconds wait);
   void feed_watchdog();
 
   Config config_;

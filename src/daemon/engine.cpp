@@ -150,22 +150,23 @@ void Engine::take_back(Batch& batch, const Error& error) {
   ++figures_.failed_batches;
   if (store_trouble_ != error.message) spdlog::error("{}", error.message);
   store_trouble_ = error.message;
+  const std::uint64_t last_job = records_.last_job();
   const auto reloaded = reload(scheduler_->node().tuning());
   if (!reloaded) {
     // Without a store that can even be read there is nothing left to stand on.
     spdlog::critical("cannot read the store back: {}", reloaded.error().message);
     CHECK(false && "the store cannot be read any more");
   }
-  std::deque<Input> facts;
+  records_.skip_jobs(last_job);
+  for (Input& input : inputs_) batch.inputs.push_back(std::move(input));
+  inputs_.clear();
   for (Input& input : batch.inputs) {
     if (!input.wish) {
-      facts.push_back(std::move(input));
+      inputs_.push_back(std::move(input));
     } else if (input.done) {
       input.done(std::unexpected(Error{ErrorCode::kUnavailable, error.message}));
     }
   }
-  for (Input& input : inputs_) facts.push_back(std::move(input));
-  inputs_ = std::move(facts);
   timing_->retry.expires_after(kRetryStore);
   timing_->retry.async_wait([this](const boost::system::error_code& stopped) {
     if (stopped) return;

@@ -108,7 +108,7 @@ const device::Gpu* Hardware::find(const std::string& uuid) const {
 
 bool Hardware::changing(core::GpuId id) const {
   const auto at = under_way_.find(id.value());
-  return (at != under_way_.end() && at->second > 0) || pending_.contains(id.value());
+  return at != under_way_.end() && at->second > 0;
 }
 
 device::Workers::Limits Hardware::limits() const {
@@ -246,8 +246,8 @@ void Hardware::destroyed(const core::DestroyInstance& wanted, device::Outcome<vo
 void Hardware::reconciled(const device::Reconciled& what) {
   const auto id = id_of(what.gpu_uuid);
   if (!id) return;
-  if (!what.instances) {
-    failed_on(*id, what.instances.error());
+  if (!what.instances) {  // what cannot even be looked at is no use; it comes back when it can be
+    set_health(*id, core::Health::kLost, what.instances.error().error.message);
     return;
   }
   const auto stands = [&](const std::string& profile, unsigned start) -> const device::Instance* {
@@ -295,20 +295,30 @@ void Hardware::reconciled(const device::Reconciled& what) {
   look_around();
 }
 
+core::Health Hardware::health_of(core::GpuId id) const {
+  const auto at = health_.find(id.value());
+  return at == health_.end() ? engine_.scheduler().node().gpu(id).health : at->second;
+}
+
 void Hardware::set_health(core::GpuId id, core::Health health, const std::string& why) {
-  if (engine_.scheduler().node().gpu(id).health == health) return;
+  if (health_of(id) == health) return;
+  health_[id.value()] = health;
   if (health == core::Health::kOk) {
     spdlog::info("GPU {} is back: {}", id.value(), why);
   } else {
     spdlog::error("GPU {}: {}", id.value(), why);
   }
-  engine_.post(core::GpuHealth{id, health});
-  if (health != core::Health::kLost) return;
+  const bool is_lost = health == core::Health::kLost;
+  // After the commit: by then everything that was decided before has been started, and is ended.
+  engine_.post(Input{.event = core::GpuHealth{id, health},
+                     .done = [this, alive = alive_, id, is_lost](const Result<void>& result) {
+                       if (*alive && result && is_lost && on_lost) on_lost(id);
+                     }});
+  if (!is_lost) return;
   for (const auto& [instance, row] : engine_.records().instances()) {
     if (row.gpu == id.value()) instances_.erase(instance);
   }
   pending_.erase(id.value());
-  if (on_lost) on_lost(id);
 }
 
 void Hardware::register_process(const std::string& mig_uuid, int pid) {

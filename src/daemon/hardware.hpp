@@ -73,6 +73,8 @@ class Hardware {
 
   // Looks at every GPU, off the loop, and again and again from now on.
   void watch();
+  // A run has ended: what was seen of its GPU before does not count.
+  void run_ended(core::GpuId gpu) { ++changes_begun_[gpu.value()]; }
   void set_fatal_xids(std::set<std::uint64_t> xids) { options_.fatal_xids = std::move(xids); }
 
   [[nodiscard]] const std::vector<device::Gpu>& gpus() const { return gpus_; }
@@ -123,6 +125,9 @@ class Hardware {
   void told(const device::DeviceEvent& event);
   [[nodiscard]] const device::Gpu* find(const std::string& uuid) const;
   [[nodiscard]] bool changing(core::GpuId id) const;
+  [[nodiscard]] core::Health health_of(core::GpuId id) const;
+  [[nodiscard]] bool is_known(core::GpuId id, const device::Instance& instance) const;
+  void look_takes_too_long(const std::string& uuid);
   [[nodiscard]] device::Workers::Limits limits() const;
   [[nodiscard]] std::optional<mig::Placement> placement_of(core::GpuId id,
                                                            const device::Instance& instance) const;
@@ -139,6 +144,7 @@ class Hardware {
   std::map<std::uint32_t, std::uint32_t> under_way_;      // changes asked, by GpuId
   std::multimap<std::uint32_t, Pending> pending_;         // given up on, by GpuId
   std::map<std::uint32_t, std::uint64_t> changes_begun_;  // by GpuId: sights older than that lie
+  std::map<std::uint32_t, core::Health> health_;          // as last told to the scheduler
   std::set<device::Place> leftovers_;                     // being removed
   std::set<std::uint32_t> undestroyed_;                   // by InstanceId: it failed
   std::unique_ptr<device::Workers> workers_;

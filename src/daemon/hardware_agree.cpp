@@ -53,6 +53,7 @@ void Hardware::add_gpu(const device::Gpu& gpu) {
   if (!present) return;
   for (const device::Instance& each : *present) {
     if (each.placement) engine_.post(core::ForeignSeen{id, *each.placement});
+    // If it is ours all the same, the next look removes it.
   }
 }
 
@@ -95,6 +96,7 @@ void Hardware::agree_on(core::GpuId id, const device::Gpu& gpu, bool rebooted) {
   if (rebooted) {  // whatever was there is gone, and its jobs with it
     engine_.post(core::GpuHealth{id, core::Health::kLost});
     engine_.post(core::GpuHealth{id, core::Health::kOk});
+    health_[id.value()] = core::Health::kOk;
   } else {
     if (node.gpu(id).health != core::Health::kOk) set_health(id, core::Health::kOk, "seen");
     for (const core::Entry& entry : node.entries(id)) agree_on_entry(id, gpu, entry, *present);
@@ -102,11 +104,7 @@ void Hardware::agree_on(core::GpuId id, const device::Gpu& gpu, bool rebooted) {
   for (const device::Instance& each : *present) {
     const auto placement = placement_of(id, each);
     if (!placement) continue;
-    const bool known =
-        !rebooted && std::ranges::any_of(node.entries(id), [&](const core::Entry& e) {
-          return e.placement == *placement && e.physical();
-        });
-    if (known) continue;
+    if (!rebooted && is_known(id, each)) continue;
     if (owned_->has(device::place_of(each))) {
       remove_leftover(id, each);
     } else {

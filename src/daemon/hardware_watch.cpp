@@ -91,9 +91,19 @@ void Hardware::look_around() {
   for (const auto& [uuid, id] : ids_) {
     begun[uuid] = changing(id) ? 0 : changes_begun_[id.value()] + 1;
   }
-  boost::asio::post(threads_->looking, [this, alive = alive_, uuids, begun, library = library_] {
+  // A driver that hangs cannot be left, but it can be said where it does.
+  threads_->look_limit.expires_after(options_.change_time);
+  threads_->look_limit.async_wait([this, alive = alive_, uuids, at = threads_->looking_at](
+                                      const boost::system::error_code& off) {
+    if (!off && *alive) look_takes_too_long(uuids[std::min(at->load(), uuids.size() - 1)]);
+  });
+  boost::asio::post(threads_->looking, [this, alive = alive_, uuids, begun, library = library_,
+                                        number = threads_->looking_at] {
     std::vector<Sight> sights;
-    for (const std::string& uuid : uuids) sights.push_back(look_at(*library, uuid));
+    for (std::size_t i = 0; i < uuids.size(); ++i) {
+      number->store(i);
+      sights.push_back(look_at(*library, uuids[i]));
+    }
     boost::asio::post(loop_, [this, alive, begun, sights = std::move(sights)]() mutable {
       if (!*alive) return;
       std::erase_if(sights, [&](const Sight& sight) {
@@ -107,11 +117,18 @@ void Hardware::look_around() {
   });
 }
 
+void Hardware::look_takes_too_long(const std::string& uuid) {
+  if (const auto id = id_of(uuid)) {
+    set_health(*id, core::Health::kUnresponsive, cat("the driver does not answer about ", uuid));
+  }
+}
+
 void Hardware::seen(std::vector<Sight> sights) {
   threads_->look_is_out = false;
+  threads_->look_limit.cancel();
   for (const Sight& sight : sights) seen(sight);
-  const auto wait = std::exchange(threads_->look_again, false) ? std::chrono::milliseconds(100)
-                                                               : options_.observe_every;
+  const bool soon = std::exchange(threads_->look_again, false) && engine_.store_trouble().empty();
+  const auto wait = soon ? std::chrono::milliseconds(100) : options_.observe_every;
   threads_->next_look.expires_after(wait);
   threads_->next_look.async_wait([this, alive = alive_](const boost::system::error_code& stopped) {
     if (!stopped && *alive) look_around();
@@ -140,7 +157,11 @@ void Hardware::seen(const Sight& sight) {
     return;
   }
   if (!sight.instances) return;
-  const core::Health health = engine_.scheduler().node().gpu(*id).health;
+  const core::Health health = health_of(*id);
+  if (health == core::Health::kUnresponsive) {
+    if (workers_->is_responsive(sight.gpu.uuid)) reconciled({sight.gpu.uuid, *sight.instances});
+    return;
+  }
   if (health == core::Health::kLost) {
     workers_->update(sight.gpu);
     set_health(*id, core::Health::kOk, "the driver lists it again");
@@ -166,7 +187,7 @@ std::optional<mig::Placement> Hardware::placement_of(core::GpuId id,
 
 void Hardware::compare(core::GpuId id, const Sight& sight) {
   if (!engine_.settled()) {  // what is on its way may explain what we see: look again
-    look_around();
+    threads_->look_again = true;
     return;
   }
   if (const auto tidied = owned_->forget_gone(sight.gpu.uuid, *sight.instances); !tidied) {
@@ -174,6 +195,16 @@ void Hardware::compare(core::GpuId id, const Sight& sight) {
   }
   compare_foreign(id, sight);
   compare_idle(id, sight);
+}
+
+// As the scheduler has it; remains of ours that it was told of as foreign are still to be removed.
+bool Hardware::is_known(core::GpuId id, const device::Instance& instance) const {
+  const auto placement = placement_of(id, instance);
+  const bool ours = owned_->has(device::place_of(instance));
+  return std::ranges::any_of(engine_.scheduler().node().entries(id), [&](const core::Entry& e) {
+    return placement == e.placement && e.physical() &&
+           !(ours && e.state == core::EntryState::kForeign);
+  });
 }
 
 // Others' instances come and go; ours that the scheduler does not know are remains to be removed.
@@ -189,10 +220,7 @@ void Hardware::compare_foreign(core::GpuId id, const Sight& sight) {
   for (const device::Instance& each : *sight.instances) {
     const auto placement = placement_of(id, each);
     if (!placement) continue;  // a profile that we do not know: the driver will refuse its slices
-    const bool known = std::ranges::any_of(node.entries(id), [&](const core::Entry& entry) {
-      return entry.placement == *placement && entry.physical();
-    });
-    if (known) continue;
+    if (is_known(id, each)) continue;
     if (owned_->has(device::place_of(each))) {
       remove_leftover(id, each);
     } else {

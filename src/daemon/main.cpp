@@ -1,6 +1,7 @@
 // tangramd: the service that owns the MIG GPUs of a node. This file reads the command line; the
 // rest is in daemon.hpp.
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -75,6 +76,9 @@ int main(int argc, char** argv) {
   if (options.log_level) config->log_level = *options.log_level;
   tangram::daemon::begin_log(config->log_level, config->log_json);
   tangram::daemon::Daemon daemon(*std::move(config), options.config);
-  if (const auto ran = daemon.run(); !ran) return fail(ran.error().message);
-  return 0;
+  const auto ran = daemon.run();
+  const int code = ran ? 0 : fail(ran.error().message);
+  // A thread that hangs in the driver must not keep us: everything that matters is on disk.
+  std::fflush(nullptr);
+  std::_Exit(code);
 }

@@ -92,7 +92,9 @@ void Reception::submit(const Caller& caller, const api::JobRequest& request,
   spec.kind =
       request.kind == api::JobKind::kBatch ? core::JobKind::kBatch : core::JobKind::kService;
   const bool has_probe = request.probe.kind != api::Probe::Kind::kNone;
-  spec.movable = request.movable.value_or(request.kind == api::JobKind::kService && has_probe);
+  // With a port of its own choice a replica could not listen beside the original.
+  spec.movable = !request.port &&
+                 request.movable.value_or(request.kind == api::JobKind::kService && has_probe);
   spec.restart = static_cast<core::Restart>(request.restart);
   spec.max_restarts = request.max_restarts;
   spec.held = request.hold;
@@ -147,6 +149,11 @@ http::Answer<std::string> Reception::choose_profile(const api::JobRequest& reque
 }
 
 http::Answer<void> Reception::check_limits(const api::JobRequest& request) const {
+  if (request.port && request.movable.value_or(false)) {
+    return std::unexpected(unserved(
+        "a job with a port of its own cannot be movable: its replica could not listen beside it. "
+        "Leave the port out; the job finds one in PORT."));
+  }
   if ((request.cpu_percent && !cgroups_.cpu) || (request.memory_bytes && !cgroups_.memory)) {
     return std::unexpected(
         unserved(cat("limits of CPU and memory cannot be set here: ", cgroups_.why_not,

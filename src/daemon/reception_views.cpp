@@ -112,7 +112,8 @@ http::Answer<std::vector<api::JobView>> Reception::jobs(const Caller& caller,
   }
   const bool past = filter.all || (filter.state && api::is_over(*filter.state));
   std::uint64_t before = ~std::uint64_t{0} >> 1U;
-  while (past && found.size() < filter.most) {
+  constexpr int kMostPages = 20;  // the loop has others to serve
+  for (int page = 0; past && found.size() < filter.most && page < kMostPages; ++page) {
     const auto rows = engine_.store().past_jobs(before, 1000);
     if (!rows) return std::unexpected(unavailable(rows.error().message));
     if (rows->empty()) break;

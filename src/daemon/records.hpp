@@ -4,6 +4,7 @@
 // is in the next Changes; nothing else is kept of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -32,6 +33,8 @@ class Records {
   [[nodiscard]] std::uint64_t last_job() const { return last_job_; }
   [[nodiscard]] std::uint64_t over() const { return over_; }
   [[nodiscard]] std::uint64_t next_job() { return ++last_job_; }
+  // Numbers up to this one were given out, even if nothing came of it.
+  void skip_jobs(std::uint64_t last) { last_job_ = std::max(last_job_, last); }
 
   // For changing: null if there is none.
   [[nodiscard]] store::JobRow* edit_job(std::uint64_t id);

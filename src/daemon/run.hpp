@@ -44,8 +44,10 @@ struct Run {
   std::optional<std::chrono::milliseconds> stop_grace;  // none: the spec's
   std::string stop_reason;                              // why we stop it, if nobody asked
   std::optional<int> pid;
-  int attempts = 0;
-  std::chrono::steady_clock::time_point probe_until;
+  int attempts = 0;  // to start it
+  std::chrono::steady_clock::time_point wanted_since = std::chrono::steady_clock::now();
+  std::optional<std::uint16_t> port;
+  std::optional<std::chrono::steady_clock::time_point> probe_until;
   std::uint64_t probe_number = 0;
   std::unique_ptr<ShimLink> link;
   boost::asio::steady_timer timer;       // next attempt to start, link or probe

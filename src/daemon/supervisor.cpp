@@ -14,6 +14,7 @@
 #include "daemon/spawn.hpp"
 #include "daemon/supervisor_threads.hpp"
 #include "daemon/users.hpp"
+#include "shim/claim.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstRetry{500};
 constexpr std::chrono::milliseconds kLongestRetry{30'000};
+constexpr std::chrono::minutes kGiveUp{10};  // on starting a run
 
 }  // namespace
 
@@ -72,12 +74,29 @@ Supervisor::RunPtr Supervisor::make_run(const core::StartJob& wanted, const stor
 void Supervisor::start(const core::StartJob& wanted) {
   const store::RunRow* row = engine_.records().run(wanted.run.value());
   CHECK(row != nullptr);  // recorded with the decision
-  const RunPtr run = make_run(wanted, *row);
-  if (const auto completed = complete(*run, *row); !completed) {
+  begin(make_run(wanted, *row), *row);
+}
+
+void Supervisor::begin(const RunPtr& run, const store::RunRow& row) {
+  if (const auto completed = complete(*run, row); !completed) {
     retry_start(run, completed.error().message);
     return;
   }
-  spawn(run);
+  if (run->port == row.port) {
+    spawn(run);
+    return;
+  }
+  // Remembered before it is used: the next daemon must probe the same one.
+  engine_.post(Input{.event = core::WakeUp{},
+                     .note =
+                         [id = row.run, port = run->port](Records& records) {
+                           if (store::RunRow* mine = records.edit_run(id)) mine->port = port;
+                         },
+                     .done =
+                         [this, alive = alive_, run](const Result<void>& result) {
+                           if (!*alive || !result || run->phase != Run::Phase::kWaiting) return;
+                           spawn(run);
+                         }});
 }
 
 std::optional<std::uint16_t> Supervisor::free_port() const {
@@ -103,27 +122,23 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   run.kind = request->kind;
   run.probe = request->probe;
   run.uid = (*job)->uid;
-  std::optional<std::uint16_t> port = row.port;
-  if (run.kind == api::JobKind::kService && !port) {
-    port = request->port ? request->port : free_port();
-    if (!port) return failed("no port of [jobs] ports is free.");
+  run.port = row.port;
+  if (run.kind == api::JobKind::kService && !run.port) {
+    run.port = request->port ? request->port : free_port();
+    if (!run.port) return failed("no port from jobs.first_port to jobs.last_port is free.");
   }
-  run.spec = make_spec(**job, *request, row, port);
+  run.spec = make_spec(**job, *request, row, run.port);
   run.spec.tag = tag_of(run.folder);
   run.spec.grace = request->grace.value_or(options_.grace);
   run.spec.log_bytes = options_.log_bytes;
   run.spec.log_files = options_.log_files;
   run.spec.environment["TANGRAM_GPU_UUID"] = hardware_.uuid_of(run.gpu);
   if (!options_.cgroup.empty()) run.spec.cgroup = cat(options_.cgroup, "/run-", row.run);
-  if (!port || row.port == port) return {};
-  // Remembered before it is used, so that nobody else is given it.
-  if (store::RunRow* mine = engine_.records().edit_run(row.run)) mine->port = port;
   return {};
 }
 
 void Supervisor::spawn(const RunPtr& run) {
   run->phase = Run::Phase::kSpawning;
-  ++run->attempts;
   auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
                time = options_.start_time]() mutable -> Result<void> {
     if (auto user = add_user(spec, uid); !user) return user;
@@ -149,11 +164,11 @@ void Supervisor::spawned(const RunPtr& run, const Result<void>& result) {
 // Nothing has run yet, so trying again runs nothing twice: the job waits where it is.
 void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
   run->phase = Run::Phase::kWaiting;
+  ++run->attempts;
   spdlog::error("job {}: {}", run->job.value(), why);
-  if (run->stop_wanted) {
-    store::RunRow how;
-    how.reason = "ended before it began";
-    gone(run, how, false);
+  const auto waited = std::chrono::steady_clock::now() - run->wanted_since;
+  if (run->stop_wanted || waited > kGiveUp) {
+    never_began(run, run->stop_wanted ? "ended before it began" : why);
     return;
   }
   engine_.post(
@@ -165,14 +180,21 @@ void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
   run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
     if (stopped || !*alive || run->phase != Run::Phase::kWaiting) return;
     const store::RunRow* row = engine_.records().run(run->run.value());
-    if (row == nullptr) return;
-    ++run->attempts;
-    if (const auto completed = complete(*run, *row); !completed) {
-      retry_start(run, completed.error().message);
-    } else {
-      spawn(run);
-    }
+    if (row != nullptr) begin(run, *row);
   });
+}
+
+// Said only when it cannot become untrue: a shim on its way could still take the folder.
+void Supervisor::never_began(const RunPtr& run, const std::string& why) {
+  const auto forbidden = shim::forbid_start(run->folder);
+  if (forbidden && !*forbidden) {
+    link(run);
+    return;
+  }
+  if (!forbidden) spdlog::error("job {}: {}", run->job.value(), forbidden.error().message);
+  store::RunRow how;
+  how.reason = why;
+  gone(run, how, false);
 }
 
 std::optional<int> Supervisor::pid_of(std::uint32_t run) const {

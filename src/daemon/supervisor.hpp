@@ -77,6 +77,8 @@ class Supervisor {
 
   // supervisor.cpp: from the wish to the process
   void spawn(const RunPtr& run);
+  void begin(const RunPtr& run, const store::RunRow& row);
+  void never_began(const RunPtr& run, const std::string& why);
   void spawned(const RunPtr& run, const Result<void>& result);
   void retry_start(const RunPtr& run, const std::string& why);
   [[nodiscard]] RunPtr make_run(const core::StartJob& wanted, const store::RunRow& row);

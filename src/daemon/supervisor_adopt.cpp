@@ -68,9 +68,7 @@ void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool
   } else if (was_started) {
     lost(run);
   } else {
-    store::RunRow how;
-    how.reason = "ended before it began";
-    gone(run, how, false);
+    never_began(run, "ended before it began");
   }
 }
 

@@ -31,6 +31,7 @@ std::string signal_text(int signal) {
 
 void Supervisor::link(const RunPtr& run) {
   run->phase = Run::Phase::kLinked;
+  run->pid.reset();  // its greeting tells, and goes on where the last link ended
   const std::weak_ptr<Run> weak = run;
   ShimLink::Told tell;
   tell.line = [this, weak](const boost::json::object& line) {
@@ -77,12 +78,17 @@ void Supervisor::running(const RunPtr& run, int pid) {
     ready(run);
     return;
   }
-  run->probe_until = std::chrono::steady_clock::now() + run->probe.deadline;
+  if (!run->probe_until) {
+    run->probe_until = std::chrono::steady_clock::now() + run->probe.deadline;
+  }
   engine_.post(Input{.event = core::WakeUp{},
                      .note = [id = run->run.value(), job = run->job.value()](Records& records) {
                        const auto now = Clock::wall();
-                       if (store::RunRow* row = records.edit_run(id)) row->started = now;
-                       if (store::JobRow* row = records.edit_job(job)) row->started = now;
+                       store::RunRow* row = records.edit_run(id);
+                       if (row == nullptr || row->started) return;
+                       row->started = now;
+                       store::JobRow* mine = records.edit_job(job);
+                       if (mine != nullptr && mine->run == id) mine->started = now;
                      }});
   probe(run);
 }
@@ -107,8 +113,7 @@ void Supervisor::probe(const RunPtr& run) {
     const RunPtr self = weak.lock();
     if (*alive && self) probed(self, is_ready, detail);
   };
-  const store::RunRow* row = engine_.records().run(run->run.value());
-  const std::uint16_t port = row == nullptr ? std::uint16_t{0} : row->port.value_or(0);
+  const std::uint16_t port = run->port.value_or(0);
   switch (run->probe.kind) {
     case api::Probe::Kind::kNone:
       ready(run);
@@ -131,7 +136,7 @@ void Supervisor::probed(const RunPtr& run, bool is_ready, const std::string& det
     ready(run);
     return;
   }
-  if (std::chrono::steady_clock::now() >= run->probe_until) {
+  if (run->probe_until && std::chrono::steady_clock::now() >= *run->probe_until) {
     run->stop_reason = cat("it was not ready within ", api::duration_text(run->probe.deadline),
                            detail.empty() ? "" : "; the last probe: ", detail);
     send_stop(run, std::nullopt);
@@ -157,9 +162,7 @@ void Supervisor::send_stop(const RunPtr& run, std::optional<std::chrono::millise
   run->stop_grace = grace;
   if (run->phase == Run::Phase::kWaiting) {
     run->timer.cancel();
-    store::RunRow how;
-    how.reason = "ended before it began";
-    gone(run, how, false);
+    never_began(run, "ended before it began");
     return;
   }
   if (run->phase != Run::Phase::kLinked || !run->link) return;  // told as soon as it can be
@@ -259,6 +262,7 @@ void Supervisor::gone(const RunPtr& run, const store::RunRow& how, bool success)
   run->stop_timer.cancel();
   run->link.reset();
   runs_.erase(run->run.value());
+  hardware_.run_ended(run->gpu);
   if (run->job == core::JobId()) return;
   const auto note = [how, id = run->run.value(), job = run->job.value()](Records& records) {
     store::RunRow* row = records.edit_run(id);

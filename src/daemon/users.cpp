@@ -74,11 +74,11 @@ Result<void> add_user(api::RunSpec& spec, std::uint32_t uid) {
   environment.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
   if (spec.directory.empty()) spec.directory = "/";
   if (geteuid() != 0) return {};
-  spec.user = api::RunSpec::User{.uid = uid, .gid = uid, .groups = {}};
-  if (*account) {
-    spec.user->gid = (*account)->gid;
-    spec.user->groups = groups_of(**account);
+  if (!*account) {
+    return failed(cat("nobody knows the user ", uid, ", so the job's groups are not known."));
   }
+  spec.user =
+      api::RunSpec::User{.uid = uid, .gid = (*account)->gid, .groups = groups_of(**account)};
   return {};
 }
 

@@ -114,6 +114,23 @@ Result<void> Claim::record(const api::ExitRecord& record,
   return {};
 }
 
+Result<bool> forbid_start(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return failed(cat("cannot make ", quoted(folder), ": ", why(errno), "."));
+  }
+  const files::Descriptor at(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!at.ok()) return failed(cat("cannot open ", quoted(folder), ": ", why(errno), "."));
+  const auto claim = Claim::take(at.get());
+  if (claim) {
+    const auto marked = claim->mark_started("");
+    if (!marked) return failed(marked.error().reason);
+    return true;
+  }
+  const ShimExit code = claim.error().code;
+  if (code == ShimExit::kAlreadyRunning || code == ShimExit::kAlreadyRan) return false;
+  return failed(claim.error().reason);
+}
+
 std::string exit_file_text(api::ExitRecord record) {
   std::string text = boost::json::serialize(api::to_json(record));
   while (text.size() + 1 > kExitFileBytes) {

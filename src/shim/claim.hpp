@@ -44,6 +44,10 @@ class Claim {
   files::Descriptor exit_{-1};
 };
 
+// For whoever is about to say that a run never began: makes it so, for ever. False: a shim has the
+// folder or had it, so that it cannot be said.
+[[nodiscard]] Result<bool> forbid_start(const std::string& folder);
+
 // The record as it stands in the file: a line of JSON and blanks, exactly kExitFileBytes long. A
 // reason that does not fit is cut.
 [[nodiscard]] std::string exit_file_text(api::ExitRecord record);
