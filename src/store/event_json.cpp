@@ -149,9 +149,10 @@ Result<Event> read(FieldReader& v, auto x) {
 template <std::size_t... Is>
 Result<Event> read_kind(std::string_view kind, FieldReader& v, std::index_sequence<Is...>) {
   Result<Event> result = invalid(cat("unknown kind ", tangram::quoted(kind), "."));
-  ((kKinds[Is] == kind ? (result = read(v, std::variant_alternative_t<Is, Event>{}), true)
-                       : false) ||
-   ...);
+  static_cast<void>(
+      ((kKinds[Is] == kind ? (result = read(v, std::variant_alternative_t<Is, Event>{}), true)
+                           : false) ||
+       ...));
   return result;
 }
 
