@@ -3,7 +3,9 @@
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Precompiled headers are made anew at another time; ccache must look at what they hold instead.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
@@ -34,14 +36,21 @@ if(TANGRAM_FUZZ)
   target_compile_options(tangram_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# tangram_room(mig USES base [LINKS fmt::fmt]): src/mig/*.cpp without the tests.
+# tangram_room(mig USES base [LINKS fmt::fmt] [PRECOMPILES <CLI/CLI.hpp>]): src/mig/*.cpp without the
+# tests. Precompiled are headers of others that most files of the room need and that take long.
 function(tangram_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "USES;LINKS;PRECOMPILES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$")
   list(TRANSFORM ROOM_USES PREPEND tangram_)
   add_library(tangram_${name} STATIC ${sources})
   target_link_libraries(tangram_${name} PUBLIC tangram_flags ${ROOM_USES} ${ROOM_LINKS})
+  if(ROOM_PRECOMPILES)
+    target_precompile_headers(tangram_${name} PRIVATE ${ROOM_PRECOMPILES})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      target_compile_options(tangram_${name} PRIVATE -fpch-preprocess)  # ccache asks for it
+    endif()
+  endif()
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*_test.cpp)
   if(BUILD_TESTING AND tests)
     tangram_test(${name}_test SOURCES ${tests} LINKS tangram_${name})

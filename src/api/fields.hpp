@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -35,6 +36,14 @@ struct Bounds {
   std::uint64_t lowest;
   std::uint64_t highest;
 };
+
+inline constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+inline constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
+
+// For views: what there is not is null, so that every key is always there.
+[[nodiscard]] inline boost::json::value text_or_null(const std::string& text) {
+  return text.empty() ? boost::json::value(nullptr) : boost::json::value(text);
+}
 
 struct ListLimits {
   std::size_t entries;

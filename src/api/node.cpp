@@ -13,13 +13,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
-
-json::value text_or_null(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
 std::uint32_t count(Fields& fields, std::string_view key) {
   return static_cast<std::uint32_t>(fields.number(key, {0, kMost32}).value_or(0));
 }

@@ -85,7 +85,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     const auto number = take_number(rest);
     if (!number) return no_duration(text);
     const std::string_view name = take_letters(rest);
-    // As for sleep(1), a number alone is seconds.
+    // A number alone is seconds.
     const bool alone = name.empty() && rest.empty() && std::isinf(last);
     const Unit* unit = nullptr;
     for (const Unit& u : kDurationUnits) {

@@ -226,7 +226,7 @@ Result<core::ProfileName> profile_of(const core::Node& node, const std::string& 
     names.push_back(node.name(core::ProfileName(static_cast<std::uint16_t>(i))));
   }
   const auto near = nearest(profile, names);
-  return not_found(cat("no GPU of this state has a profile ", quoted(profile),
+  return not_found(cat("no GPU of this state has a profile ", tangram::quoted(profile),
                        near ? cat("; did you mean ", *near, "?") : std::string("."),
                        " There are: ", join_words(names), "."));
 }

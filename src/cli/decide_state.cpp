@@ -68,7 +68,8 @@ class Reader {
       if (std::ranges::find(allowed, key) != allowed.end()) continue;
       const auto near = nearest(key, allowed);
       return invalid(cat(where_.empty() ? std::string() : where_ + ": ", "unknown key ",
-                         quoted(key), near ? cat("; did you mean ", *near, "?") : std::string("."),
+                         tangram::quoted(key),
+                         near ? cat("; did you mean ", *near, "?") : std::string("."),
                          " Allowed: ", join_words(allowed), "."));
     }
     return {};
@@ -152,7 +153,7 @@ Result<void> read_what(const Reader& in, Question& question) {
     return {};
   }
   if (*kind != "departure") {
-    return invalid(cat("kind is ", quoted(*kind), "; allowed: arrival and departure."));
+    return invalid(cat("kind is ", tangram::quoted(*kind), "; allowed: arrival and departure."));
   }
   const auto last = static_cast<std::int64_t>(question.snapshot.gpus.size()) - 1;
   const auto gpu = in.number("gpu", 0, last);

@@ -36,7 +36,7 @@ json::object gpu_json(const device::Gpu& gpu) {
           {"name", gpu.device_name},
           {"model", gpu.model == nullptr ? json::value(nullptr) : json::value(gpu.model->name())},
           {"memory_mib", gpu.memory_mib},
-          {"mig", std::string(mode_text(gpu.mig))},
+          {"mig", std::string(device::name_of(gpu.mig))},
           {"resetless", gpu.resetless},
           {"health", health_text(gpu)},
           {"differences", json::array(gpu.differences.begin(), gpu.differences.end())}};
@@ -55,7 +55,7 @@ void print_gpus(const DeviceTarget& target, Output& out) {
     table.row({static_cast<int>(gpu.index),
                Cell(gpu.model == nullptr ? gpu.device_name : gpu.model->name(), Style::kBold),
                static_cast<int>(gpu.memory_mib),
-               Cell(std::string(mode_text(gpu.mig)),
+               Cell(std::string(device::name_of(gpu.mig)),
                     gpu.mig == device::MigMode::kOn ? Style::kGood : Style::kYellow),
                Cell(health_text(gpu), lost ? Style::kBad : Style::kGood), gpu.pci_bus_id,
                gpu.uuid});

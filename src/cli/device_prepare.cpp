@@ -26,7 +26,7 @@ json::object prepared_json(const Prepared& p) {
   json::array holders;
   for (const device::Process& process : p.preparation.holders) holders.emplace_back(process.pid);
   return {{"gpu", p.gpu->uuid},
-          {"mig", std::string(mode_text(p.preparation.mode))},
+          {"mig", std::string(device::name_of(p.preparation.mode))},
           {"ready", p.preparation.mode == device::MigMode::kOn},
           {"holders", std::move(holders)},
           {"next", p.preparation.next}};
@@ -38,7 +38,7 @@ Result<void> all_ready(const std::vector<Prepared>& all) {
   for (const Prepared& p : all) {
     if (p.preparation.mode == device::MigMode::kOn) continue;
     message += cat(message.empty() ? "" : " ", "GPU ", p.gpu->index, " is not ready (MIG ",
-                   mode_text(p.preparation.mode), "): ", p.preparation.next);
+                   device::name_of(p.preparation.mode), "): ", p.preparation.next);
   }
   if (message.empty()) return {};
   return std::unexpected(Error{ErrorCode::kUnavailable, message});

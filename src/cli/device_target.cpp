@@ -7,6 +7,7 @@
 #include "cli/environment.hpp"
 #include "device/instances.hpp"
 #include "files/boot_id.hpp"
+#include "files/installed.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -51,7 +52,7 @@ void add_owned_option(CLI::App& verb, DeviceOptions& options) {
 
 Result<std::string> library_of(const DeviceOptions& options) {
   if (!options.library.empty()) return options.library;
-  if (is_emulated(options)) return emulated_library();
+  if (is_emulated(options)) return files::emulated_library();
   return device::library_path();
 }
 
@@ -138,24 +139,6 @@ Result<std::vector<const device::Gpu*>> chosen_gpus(const DeviceTarget& target,
   if (!one) return std::unexpected(one.error());
   all.push_back(*one);
   return all;
-}
-
-std::string_view mode_text(device::MigMode mode) {
-  switch (mode) {
-    case device::MigMode::kUnknown:
-      return "unknown";
-    case device::MigMode::kUnsupported:
-      return "unsupported";
-    case device::MigMode::kOff:
-      return "off";
-    case device::MigMode::kOn:
-      return "on";
-    case device::MigMode::kPendingOn:
-      return "pending-on";
-    case device::MigMode::kPendingOff:
-      return "pending-off";
-  }
-  return "";
 }
 
 boost::json::object instance_json(const device::Instance& instance, bool ours) {

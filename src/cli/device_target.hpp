@@ -59,7 +59,6 @@ struct OwnedRecord {
 [[nodiscard]] Result<std::vector<const device::Gpu*>> chosen_gpus(const DeviceTarget& target,
                                                                   const std::string& name);
 
-[[nodiscard]] std::string_view mode_text(device::MigMode mode);
 [[nodiscard]] boost::json::object instance_json(const device::Instance& instance, bool ours);
 
 // An Error of a Failure, with everything it says.

@@ -12,23 +12,8 @@
 #include "files/installed.hpp"
 
 namespace tangram::cli {
-namespace {
-
-constexpr std::string_view kBuilt = "emulator/libnvidia-ml.so.1";
-constexpr std::string_view kInstalled = "lib/tangram/emulator/libnvidia-ml.so.1";
-
-}  // namespace
-
-Result<std::string> emulated_library() {
-  auto found = files::find_installed(kBuilt, kInstalled);
-  if (!found) {
-    found.error().message += " Build it: cmake --build <folder> --target tangram_nvml.";
-  }
-  return found;
-}
-
 Result<std::string> emulated_library_folder() {
-  auto found = emulated_library();
+  auto found = files::emulated_library();
   if (!found) return found;
   return std::filesystem::path(*found).parent_path().string();
 }
@@ -42,7 +27,7 @@ void apply(const EmulatedNode& node) {
 Result<void*> find_door(const char* name) {
   static void* library = nullptr;
   if (library == nullptr) {
-    const auto path = emulated_library();
+    const auto path = files::emulated_library();
     if (!path) return std::unexpected(path.error());
     library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return failed(cat("cannot load the emulated library: ", dlerror()));

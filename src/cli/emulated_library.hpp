@@ -13,7 +13,6 @@ namespace tangram::cli {
 
 // Beside the program in a build tree, in ../lib/tangram/emulator where it is installed.
 [[nodiscard]] Result<std::string> emulated_library_folder();
-[[nodiscard]] Result<std::string> emulated_library();
 
 // Which emulated node is meant: what the environment says, unless an option says otherwise.
 struct EmulatedNode {

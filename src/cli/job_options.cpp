@@ -59,7 +59,7 @@ void add_own_environment(json::object& variables) {
     if (name == "TANGRAM_SOCKET" || name == "_") continue;
     if (!api::is_utf8(text)) {
       fmt::print(stderr, "tangram: the variable {} is not UTF-8 and is not passed on.\n",
-                 quoted(name));
+                 tangram::quoted(name));
       continue;
     }
     variables[name] = text.substr(equals + 1);

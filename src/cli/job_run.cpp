@@ -67,7 +67,7 @@ class Vigil {
                         " goes on without it; see `tangram logs ", id_, "`."));
     }
     client_ = std::move(*again);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pause_between_attempts();  // one that takes connections only to drop them
     return {};
   }
 

@@ -23,13 +23,16 @@ std::string target_of(const LogWish& wish, const std::string& next) {
 
 }  // namespace
 
+// There is nothing to wait for: a daemon that is not there cannot say when it is back.
+void pause_between_attempts() { std::this_thread::sleep_for(kBetweenAttempts); }
+
 Result<http::Client> reconnect(const std::string& socket, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (true) {
     auto client = http::Client::open(socket);
     if (client || client.error().code != ErrorCode::kUnavailable) return client;
     if (std::chrono::steady_clock::now() >= deadline) return client;
-    std::this_thread::sleep_for(kBetweenAttempts);
+    pause_between_attempts();
   }
 }
 
@@ -58,7 +61,7 @@ Result<void> copy_log(const LogWish& wish, int descriptor) {
     if (next != before || now - begin > kSteady || !broken) broken = now;
     patience = wish.patience - std::chrono::floor<std::chrono::milliseconds>(now - *broken);
     if (patience.count() <= 0) return done;
-    std::this_thread::sleep_for(kBetweenAttempts);
+    pause_between_attempts();
   }
 }
 

@@ -25,6 +25,8 @@ struct LogWish {
 // Until the end of the log, or until nobody reads the descriptor any more.
 [[nodiscard]] Result<void> copy_log(const LogWish& wish, int descriptor);
 
+void pause_between_attempts();
+
 // A connection, as soon as somebody listens again; the last error when the patience is used up.
 [[nodiscard]] Result<http::Client> reconnect(const std::string& socket,
                                              std::chrono::milliseconds patience);

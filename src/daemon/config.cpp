@@ -139,7 +139,7 @@ void read_device(const Section& in, Config& config) {
   }
   if (in.table().where("fatal_xids") == in.table().where()) return;  // not there
   config.fatal_xids.clear();
-  for (const int xid : in.table().numbers("fatal_xids", {0, 100'000})) {
+  for (const int xid : in.table().numbers_or_none("fatal_xids", {0, 100'000})) {
     config.fatal_xids.insert(static_cast<std::uint64_t>(xid));
   }
 }

@@ -92,6 +92,12 @@ most_steps = 5000
   EXPECT_EQ(needs_restart(Config(), *config).size(), 10U);
 }
 
+TEST(Config, NoXidNeedBeFatal) {
+  const auto config = parse_config("[device]\nfatal_xids = []\n", "t");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_TRUE(config->fatal_xids.empty());
+}
+
 struct Mistake {
   const char* text;
   const char* message;

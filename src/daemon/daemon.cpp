@@ -112,8 +112,7 @@ Result<std::string> Daemon::library() {
   if (getenv("TANGRAM_EMULATOR_STATE") == nullptr) {
     setenv("TANGRAM_EMULATOR_STATE", (config_.state_dir + "/emulated-node").c_str(), 1);
   }
-  return files::find_installed("emulator/libnvidia-ml.so.1",
-                               "lib/tangram/emulator/libnvidia-ml.so.1");
+  return files::emulated_library();
 }
 
 // Given once, kept in the store: it marks the processes of this daemon's jobs.
@@ -150,7 +149,11 @@ Result<void> Daemon::open() {
                            .observe_every = config_.observe_every,
                            .fatal_xids = config_.fatal_xids};
   auto opened = Hardware::open(parts_->loop, *parts_->engine, std::move(hardware));
-  if (!opened) return std::unexpected(opened.error());
+  if (!opened) {
+    Error error = opened.error();
+    if (config_.emulate.empty()) error.message += " To try tangramd: --emulate 4xA100-40GB.";
+    return std::unexpected(std::move(error));
+  }
   parts_->hardware = *std::move(opened);
 
   const std::string node = node_name();
@@ -215,9 +218,12 @@ void Daemon::agree() {
     spdlog::warn("the node was rebooted: no instance and no job of before is there any more");
     // Nothing is placed before it is clear what is left.
     for (const auto& [gpu, row] : parts_->engine->records().gpus()) {
-      const auto health = parts_->engine->scheduler().node().gpu(core::GpuId(gpu)).health;
-      if (health != core::Health::kOk) continue;
-      parts_->engine->post(core::GpuHealth{core::GpuId(gpu), core::Health::kUnresponsive});
+      const core::Gpu& was = parts_->engine->scheduler().node().gpu(core::GpuId(gpu));
+      if (was.health == core::Health::kOk) {
+        parts_->engine->post(core::GpuHealth{core::GpuId(gpu), core::Health::kUnresponsive});
+      }
+      // It was an Xid that cordoned it, and the reboot has reset it.
+      if (was.cordoned) parts_->engine->post(core::GpuUncordoned{core::GpuId(gpu)});
     }
     parts_->supervisor->adopt(true);
     give_up_runs();

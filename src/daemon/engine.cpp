@@ -37,9 +37,7 @@ Engine::Engine(boost::asio::io_context& loop, store::Store& store)
 
 Engine::~Engine() = default;
 
-Result<void> Engine::load(const core::Tuning& tuning) { return reload(tuning); }
-
-Result<void> Engine::reload(const core::Tuning& tuning) {
+Result<void> Engine::load(const core::Tuning& tuning) {
   auto contents = store_.load(kMostOverJobs);
   if (!contents) return std::unexpected(contents.error());
   const core::Tuning& named = contents->fresh ? tuning : contents->scheduler.rest.tuning;
@@ -101,10 +99,7 @@ void Engine::flush() {
   record_jobs(batch, batch.changes.scheduler);
   record_instances(batch.changes.scheduler);
   const std::vector<std::uint64_t> changed = records_.take_changes(batch.changes);
-  const auto begun = std::chrono::steady_clock::now();
   const auto committed = store_.commit(batch.changes);
-  figures_.commit_seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (!committed) {
     take_back(batch, committed.error());
     return;
@@ -132,11 +127,9 @@ void Engine::step(Batch& batch, Input& input) {
                    .decisions = store::decisions_text(scheduler_->node(), mine)};
   spdlog::debug("{}", core::to_text(scheduler_->node(), input.event));
   batch.changes.steps.push_back(std::move(line));
-  ++figures_.steps;
 }
 
 void Engine::finish(Batch& batch, const std::vector<std::uint64_t>& changed) {
-  ++figures_.batches;
   for (const core::Action& action : batch.actions) perform(action);
   for (Input& input : batch.inputs) {
     if (input.done) input.done({});
@@ -147,11 +140,10 @@ void Engine::finish(Batch& batch, const std::vector<std::uint64_t>& changed) {
 
 // Nothing of the batch has happened. The scheduler and the records are read back; facts wait.
 void Engine::take_back(Batch& batch, const Error& error) {
-  ++figures_.failed_batches;
   if (store_trouble_ != error.message) spdlog::error("{}", error.message);
   store_trouble_ = error.message;
   const std::uint64_t last_job = records_.last_job();
-  const auto reloaded = reload(scheduler_->node().tuning());
+  const auto reloaded = load(scheduler_->node().tuning());
   if (!reloaded) {
     // Without a store that can even be read there is nothing left to stand on.
     spdlog::critical("cannot read the store back: {}", reloaded.error().message);

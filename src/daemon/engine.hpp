@@ -67,23 +67,15 @@ class Engine {
   void wake_again();
 
   [[nodiscard]] const core::Scheduler& scheduler() const { return *scheduler_; }
+  // Changed by notes only: what is changed otherwise may miss its transaction.
   [[nodiscard]] const Records& records() const { return records_; }
-  [[nodiscard]] Records& records() { return records_; }
+  [[nodiscard]] std::uint64_t next_job() { return records_.next_job(); }
   [[nodiscard]] const Clock& clock() const { return *clock_; }
   [[nodiscard]] store::Store& store() { return store_; }
   [[nodiscard]] const std::map<std::string, std::string>& facts() const { return facts_; }
   [[nodiscard]] const std::string& store_trouble() const { return store_trouble_; }
   // Nothing waits to be stepped.
   [[nodiscard]] bool settled() const { return inputs_.empty(); }
-
-  // For figures: batches, steps, and the time the last commits took.
-  struct Figures {
-    std::uint64_t batches = 0;
-    std::uint64_t steps = 0;
-    std::uint64_t failed_batches = 0;
-    double commit_seconds = 0;  // in all
-  };
-  [[nodiscard]] const Figures& figures() const { return figures_; }
 
  private:
   struct Batch {
@@ -108,7 +100,6 @@ class Engine {
   void take_back(Batch& batch, const Error& error);
   void perform(const core::Action& action);
   void arm(Instant when);
-  [[nodiscard]] Result<void> reload(const core::Tuning& tuning);
 
   store::Store& store_;
   std::optional<core::Scheduler> scheduler_;
@@ -122,7 +113,6 @@ class Engine {
   std::deque<Input> inputs_;
   bool flush_due_ = false;
   std::string store_trouble_;  // empty: the store can be written
-  Figures figures_;
   struct Timing;
   std::unique_ptr<Timing> timing_;
 };

@@ -29,7 +29,6 @@ Hardware::Hardware(boost::asio::io_context& loop, Engine& engine, HardwareOption
 Hardware::~Hardware() {
   *alive_ = false;
   if (events_) events_->stop();
-  if (counters_) counters_->stop();
   threads_->looking.join();
   workers_.reset();
 }
@@ -232,14 +231,19 @@ void Hardware::destroyed(const core::DestroyInstance& wanted, device::Outcome<vo
   if (outcome.error().kind == device::Failure::Kind::kUnresponsive) {
     pending_.emplace(wanted.gpu.value(), Pending{wanted});
   } else {
-    undestroyed_.insert(wanted.instance.value());
-    core::ActionFailed event;
-    event.kind = core::ActionKind::kDestroyInstance;
-    event.gpu = wanted.gpu;
-    event.instance = wanted.instance;
-    engine_.post(event);
+    report_failure(wanted);
   }
   failed_on(wanted.gpu, outcome.error());
+}
+
+// Until it is gone, nobody may have it.
+void Hardware::report_failure(const core::DestroyInstance& wanted) {
+  undestroyed_.insert(wanted.instance.value());
+  core::ActionFailed event;
+  event.kind = core::ActionKind::kDestroyInstance;
+  event.gpu = wanted.gpu;
+  event.instance = wanted.instance;
+  engine_.post(event);
 }
 
 // The driver answers again: what it really did is what stands there now.
@@ -250,49 +254,40 @@ void Hardware::reconciled(const device::Reconciled& what) {
     set_health(*id, core::Health::kLost, what.instances.error().error.message);
     return;
   }
-  const auto stands = [&](const std::string& profile, unsigned start) -> const device::Instance* {
-    for (const device::Instance& each : *what.instances) {
-      if (each.profile == profile && each.start == start) return &each;
-    }
-    return nullptr;
-  };
   const auto [first, last] = pending_.equal_range(id->value());
   std::vector<Pending> mine;
   for (auto at = first; at != last; ++at) mine.push_back(at->second);
   pending_.erase(id->value());
   for (const Pending& pending : mine) {
-    if (const auto* create = std::get_if<core::CreateInstance>(&pending.wanted)) {
-      const mig::Profile& profile =
-          engine_.scheduler().node().model(*id).profile(create->placement.profile);
-      const device::Instance* found = stands(profile.name, create->placement.start);
-      if (found != nullptr && found->whole && owned_->has(device::place_of(*found))) {
-        note_created(*create, *found);
-      } else {
-        refuse(*create, cat("GPU ", what.gpu_uuid,
-                            " did not answer in time and then had no such "
-                            "instance."));
-      }
-    } else {
-      const auto& destroy = std::get<core::DestroyInstance>(pending.wanted);
-      const auto at = instances_.find(destroy.instance.value());
-      const bool gone =
-          at == instances_.end() || stands(at->second.profile, at->second.start) == nullptr;
-      if (gone) {
-        instances_.erase(destroy.instance.value());
-        undestroyed_.erase(destroy.instance.value());
-        engine_.post(core::InstanceDestroyed{destroy.gpu, destroy.instance});
-      } else {
-        undestroyed_.insert(destroy.instance.value());
-        core::ActionFailed event;
-        event.kind = core::ActionKind::kDestroyInstance;
-        event.gpu = destroy.gpu;
-        event.instance = destroy.instance;
-        engine_.post(event);
-      }
-    }
+    std::visit([&](const auto& wanted) { settle(wanted, *what.instances); }, pending.wanted);
   }
   set_health(*id, core::Health::kOk, "it answers again");
   look_around();
+}
+
+void Hardware::settle(const core::CreateInstance& wanted,
+                      const std::vector<device::Instance>& present) {
+  const mig::Profile& profile =
+      engine_.scheduler().node().model(wanted.gpu).profile(wanted.placement.profile);
+  const device::Instance* found = find_at(present, profile.name, wanted.placement.start);
+  if (found != nullptr && found->whole && owned_->has(device::place_of(*found))) {
+    note_created(wanted, *found);
+  } else {
+    refuse(wanted, cat("GPU ", uuid_of(wanted.gpu),
+                       " did not answer in time, and then had no such instance."));
+  }
+}
+
+void Hardware::settle(const core::DestroyInstance& wanted,
+                      const std::vector<device::Instance>& present) {
+  const auto at = instances_.find(wanted.instance.value());
+  if (at != instances_.end() && find_at(present, at->second.profile, at->second.start) != nullptr) {
+    report_failure(wanted);
+    return;
+  }
+  instances_.erase(wanted.instance.value());
+  undestroyed_.erase(wanted.instance.value());
+  engine_.post(core::InstanceDestroyed{wanted.gpu, wanted.instance});
 }
 
 core::Health Hardware::health_of(core::GpuId id) const {
@@ -335,10 +330,6 @@ void Hardware::register_process(const std::string& mig_uuid, int pid) {
     }
   }
   dlclose(library);
-}
-
-std::optional<device::ThroughputSample> Hardware::throughput(const std::string& uuid) const {
-  return counters_ ? counters_->last(uuid) : std::nullopt;
 }
 
 }  // namespace tangram::daemon

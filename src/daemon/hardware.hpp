@@ -19,7 +19,6 @@
 #include "core/action.hpp"
 #include "core/ids.hpp"
 #include "daemon/engine.hpp"
-#include "device/counters.hpp"
 #include "device/device.hpp"
 #include "device/events.hpp"
 #include "device/library.hpp"
@@ -28,8 +27,7 @@
 
 namespace boost::asio {
 class io_context;
-class thread_pool;
-}  // namespace boost::asio
+}
 
 namespace tangram::daemon {
 
@@ -83,8 +81,6 @@ class Hardware {
   [[nodiscard]] const std::string& driver() const { return driver_; }
   [[nodiscard]] std::optional<core::GpuId> id_of(const std::string& uuid) const;
   [[nodiscard]] std::string uuid_of(core::GpuId gpu) const;
-  [[nodiscard]] std::optional<device::ThroughputSample> throughput(const std::string& uuid) const;
-  [[nodiscard]] std::vector<device::ErrorCount> errors() const { return library_->errors(); }
 
   // The emulated node only: the process is seen on the instance, as a CUDA process would be.
   void register_process(const std::string& mig_uuid, int pid);
@@ -110,6 +106,9 @@ class Hardware {
   void created(const core::CreateInstance& wanted, device::Outcome<device::Instance> outcome);
   void destroyed(const core::DestroyInstance& wanted, device::Outcome<void> outcome);
   void reconciled(const device::Reconciled& what);
+  void settle(const core::CreateInstance& wanted, const std::vector<device::Instance>& present);
+  void settle(const core::DestroyInstance& wanted, const std::vector<device::Instance>& present);
+  void report_failure(const core::DestroyInstance& wanted);
   void note_created(const core::CreateInstance& wanted, const device::Instance& instance);
   void refuse(const core::CreateInstance& wanted, const std::string& why);
   void failed_on(core::GpuId gpu, const device::Failure& failure);
@@ -122,6 +121,7 @@ class Hardware {
   void compare_idle(core::GpuId id, const Sight& sight);
   void remove_leftover(core::GpuId id, const device::Instance& instance);
   void set_health(core::GpuId id, core::Health health, const std::string& why);
+  void listen();
   void told(const device::DeviceEvent& event);
   [[nodiscard]] const device::Gpu* find(const std::string& uuid) const;
   [[nodiscard]] bool changing(core::GpuId id) const;
@@ -149,9 +149,7 @@ class Hardware {
   std::set<std::uint32_t> undestroyed_;                   // by InstanceId: it failed
   std::unique_ptr<device::Workers> workers_;
   std::unique_ptr<device::Events> events_;
-  std::unique_ptr<device::Counters> counters_;
   std::unique_ptr<Threads> threads_;
-  std::uint64_t sight_number_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

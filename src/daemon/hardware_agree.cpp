@@ -12,17 +12,6 @@
 #include "device/instances.hpp"
 
 namespace tangram::daemon {
-namespace {
-
-const device::Instance* find_at(const std::vector<device::Instance>& present,
-                                const std::string& profile, unsigned start) {
-  const auto at = std::ranges::find_if(present, [&](const device::Instance& each) {
-    return each.profile == profile && each.start == start;
-  });
-  return at == present.end() ? nullptr : &*at;
-}
-
-}  // namespace
 
 bool Hardware::has_nothing() const {
   const core::Node& node = engine_.scheduler().node();
@@ -50,7 +39,7 @@ void Hardware::add_gpu(const device::Gpu& gpu) {
   engine_.post(Input{.event = core::GpuAdded{gpu.model, {}},
                      .note = [row](Records& records) { records.put(row); }});
   const auto present = device::look(*library_, gpu);
-  if (!present) return;
+  if (!present) return;  // the next look tells
   for (const device::Instance& each : *present) {
     if (each.placement) engine_.post(core::ForeignSeen{id, *each.placement});
     // If it is ours all the same, the next look removes it.

@@ -25,4 +25,13 @@ struct Hardware::Threads {
   std::size_t gpus_added = 0;  // or on their way to the scheduler
 };
 
+// The one that stands there, if any.
+[[nodiscard]] inline const device::Instance* find_at(const std::vector<device::Instance>& present,
+                                                     const std::string& profile, unsigned start) {
+  for (const device::Instance& each : present) {
+    if (each.profile == profile && each.start == start) return &each;
+  }
+  return nullptr;
+}
+
 }  // namespace tangram::daemon

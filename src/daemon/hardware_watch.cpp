@@ -16,8 +16,6 @@
 namespace tangram::daemon {
 namespace {
 
-constexpr std::chrono::milliseconds kCounterInterval{1'000};
-
 Sight look_at(const device::Library& library, const std::string& uuid) {
   Sight sight;
   sight.gpu.uuid = uuid;
@@ -45,15 +43,18 @@ Sight look_at(const device::Library& library, const std::string& uuid) {
 }  // namespace
 
 void Hardware::watch() {
-  const auto on_event = [this](const device::DeviceEvent& event) {
-    boost::asio::post(loop_, [this, alive = alive_, event] {
-      if (*alive) told(event);
-    });
-  };
-  events_ = std::make_unique<device::Events>(library_, gpus_, on_event);
-  counters_ = std::make_unique<device::Counters>(library_, gpus_, kCounterInterval,
-                                                 device::Counters::OnSample{});
+  listen();
   look_around();
+}
+
+// Anew after a GPU was lost and is back: a lost one is not listened to any more.
+void Hardware::listen() {
+  events_.reset();
+  events_ = std::make_unique<device::Events>(library_, gpus_, [this](const device::DeviceEvent& e) {
+    boost::asio::post(loop_, [this, alive = alive_, e] {
+      if (*alive) told(e);
+    });
+  });
 }
 
 void Hardware::told(const device::DeviceEvent& event) {
@@ -70,7 +71,7 @@ void Hardware::told(const device::DeviceEvent& event) {
       spdlog::warn("GPU {} reports Xid {}", id->value(), event.xid);
       if (options_.fatal_xids.contains(event.xid)) {
         spdlog::error(
-            "GPU {} is cordoned: Xid {} is fatal. Look at it, reset it, then uncordon it.",
+            "GPU {} is cordoned: Xid {} is fatal. A reboot of the node takes it back into service.",
             id->value(), event.xid);
         engine_.post(core::GpuCordoned{*id});
       }
@@ -165,15 +166,7 @@ void Hardware::seen(const Sight& sight) {
   if (health == core::Health::kLost) {
     workers_->update(sight.gpu);
     set_health(*id, core::Health::kOk, "the driver lists it again");
-    if (was_lost && events_) {  // lost GPUs are not listened to: listen anew
-      events_.reset();
-      const auto on_event = [this](const device::DeviceEvent& event) {
-        boost::asio::post(loop_, [this, alive = alive_, event] {
-          if (*alive) told(event);
-        });
-      };
-      events_ = std::make_unique<device::Events>(library_, gpus_, on_event);
-    }
+    if (was_lost) listen();
   }
   compare(*id, sight);
 }

@@ -76,7 +76,7 @@ void Reception::submit(const Caller& caller, const api::JobRequest& request,
     return;
   }
   store::JobRow row;
-  row.id = engine_.records().next_job();
+  row.id = engine_.next_job();
   row.uid = caller.uid;
   row.user = user_name(caller.uid);
   row.request = boost::json::serialize(api::to_json(request));

@@ -10,27 +10,10 @@
 #include "daemon/problems.hpp"
 #include "daemon/reception.hpp"
 #include "daemon/supervisor.hpp"
+#include "device/gpus.hpp"
 
 namespace tangram::daemon {
 namespace {
-
-std::string_view mig_text(device::MigMode mode) {
-  switch (mode) {
-    case device::MigMode::kUnknown:
-      return "unknown";
-    case device::MigMode::kUnsupported:
-      return "unsupported";
-    case device::MigMode::kOff:
-      return "off";
-    case device::MigMode::kOn:
-      return "on";
-    case device::MigMode::kPendingOn:
-      return "pending on";
-    case device::MigMode::kPendingOff:
-      return "pending off";
-  }
-  return "unknown";
-}
 
 double ratio(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -173,7 +156,7 @@ http::Answer<std::vector<api::GpuView>> Reception::gpus(const Caller& caller) co
     view.index = known ? id->value() : gpu.index;
     view.uuid = gpu.uuid;
     view.name = gpu.device_name;
-    view.mig = mig_text(gpu.mig);
+    view.mig = device::name_of(gpu.mig);
     view.trouble = gpu.trouble;
     if (view.health.empty()) view.health = gpu.health == device::Health::kOk ? "ok" : "lost";
     views.push_back(std::move(view));

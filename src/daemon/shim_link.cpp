@@ -2,7 +2,6 @@
 #include "daemon/shim_link.hpp"
 
 #include <deque>
-#include <fcntl.h>
 #include <string_view>
 #include <utility>
 
@@ -15,9 +14,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "api/run_spec.hpp"
-#include "base/text.hpp"
-#include "files/descriptor.hpp"
+#include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
 
@@ -50,17 +47,13 @@ class ShimLink::Stream : public std::enable_shared_from_this<Stream> {
   bool ended_ = false;
 };
 
-// A unix socket's path has room for about a hundred characters; a folder's descriptor is short.
 void ShimLink::Stream::connect(const std::string& folder) {
-  const files::Descriptor at(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const std::string path = cat("/proc/self/fd/", at.get(), "/", api::kControlSocket);
-  error_code error;
-  // Connecting to a unix socket does not wait: it is taken or refused.
-  if (at.ok()) socket_.connect(Local::endpoint(path), error);
-  if (!at.ok() || error) {
+  auto connection = shim::connect_control(folder);
+  if (!connection) {
     end();
     return;
   }
+  socket_.assign(Local(), connection->release());
   connected_ = true;
   read();
   write();

@@ -165,16 +165,12 @@ void Supervisor::spawned(const RunPtr& run, const Result<void>& result) {
 void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
   run->phase = Run::Phase::kWaiting;
   ++run->attempts;
-  spdlog::error("job {}: {}", run->job.value(), why);
   const auto waited = std::chrono::steady_clock::now() - run->wanted_since;
   if (run->stop_wanted || waited > kGiveUp) {
     never_began(run, run->stop_wanted ? "ended before it began" : why);
     return;
   }
-  engine_.post(
-      Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](Records& records) {
-              if (store::JobRow* row = records.edit_job(id)) row->reason = why;
-            }});
+  say(run, why);
   const int doublings = std::min(run->attempts, 6);
   run->timer.expires_after(std::min(kLongestRetry, kFirstRetry * (1 << doublings)));
   run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
@@ -182,6 +178,15 @@ void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
     const store::RunRow* row = engine_.records().run(run->run.value());
     if (row != nullptr) begin(run, *row);
   });
+}
+
+// Why its job is not where it should be, for whoever asks.
+void Supervisor::say(const RunPtr& run, const std::string& why) {
+  spdlog::error("job {}: {}", run->job.value(), why);
+  engine_.post(
+      Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](Records& records) {
+              if (store::JobRow* row = records.edit_job(id)) row->reason = why;
+            }});
 }
 
 // Said only when it cannot become untrue: a shim on its way could still take the folder.

@@ -23,8 +23,7 @@
 
 namespace boost::asio {
 class io_context;
-class thread_pool;
-}  // namespace boost::asio
+}
 
 namespace tangram::daemon {
 
@@ -68,7 +67,6 @@ class Supervisor {
   [[nodiscard]] std::string folder_of(const store::RunRow& row) const;
   // Of runs that history has forgotten.
   void remove_folders(const std::vector<std::uint32_t>& runs);
-  [[nodiscard]] std::size_t live() const { return runs_.size(); }
   void set_defaults(const SupervisorOptions& options);
 
  private:
@@ -78,6 +76,7 @@ class Supervisor {
   // supervisor.cpp: from the wish to the process
   void spawn(const RunPtr& run);
   void begin(const RunPtr& run, const store::RunRow& row);
+  void say(const RunPtr& run, const std::string& why);
   void never_began(const RunPtr& run, const std::string& why);
   void spawned(const RunPtr& run, const Result<void>& result);
   void retry_start(const RunPtr& run, const std::string& why);

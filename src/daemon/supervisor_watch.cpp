@@ -228,13 +228,8 @@ void Supervisor::lost(const RunPtr& run) {
       for (const shim::Unreachable& each : killed.left) {
         left += cat(left.empty() ? "" : ", ", each.pid, " (", each.reason, ")");
       }
-      const std::string why = cat("supervisor lost; these processes cannot be ended: ", left,
-                                  ". Its instance stays held until they are gone.");
-      spdlog::error("job {}: {}", run->job.value(), why);
-      engine_.post(
-          Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](Records& records) {
-                  if (store::JobRow* row = records.edit_job(id)) row->reason = why;
-                }});
+      say(run, cat("supervisor lost; these processes cannot be ended: ", left,
+                   ". Its instance stays held until they are gone."));
       run->timer.expires_after(kKillAgain);
       run->timer.async_wait([this, alive, run](const boost::system::error_code& stopped) {
         if (!stopped && *alive) lost(run);

@@ -200,4 +200,22 @@ Outcome<MigMode> read_mig_mode(const Library& library, nvml::Device device,
   return pending == nvml::kMigOn ? MigMode::kPendingOn : MigMode::kOff;
 }
 
+std::string_view name_of(MigMode mode) {
+  switch (mode) {
+    case MigMode::kUnknown:
+      return "unknown";
+    case MigMode::kUnsupported:
+      return "unsupported";
+    case MigMode::kOff:
+      return "off";
+    case MigMode::kOn:
+      return "on";
+    case MigMode::kPendingOn:
+      return "pending-on";
+    case MigMode::kPendingOff:
+      return "pending-off";
+  }
+  return "";
+}
+
 }  // namespace tangram::device

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/device.hpp"
@@ -18,6 +19,9 @@ namespace tangram::device {
 
 // One GPU, read anew; fails if it cannot be found or read at all.
 [[nodiscard]] Outcome<Gpu> read_gpu(const Library& library, const std::string& gpu_uuid);
+
+// "on", "pending-off": as people and programs read it.
+[[nodiscard]] std::string_view name_of(MigMode mode);
 
 [[nodiscard]] Outcome<MigMode> read_mig_mode(const Library& library, nvml::Device device,
                                              const std::string& gpu_uuid);

@@ -147,7 +147,7 @@ Verdict suffer(StateFile& state, std::string_view call, int gpu) {
   Verdict verdict;
   if (hit.kind == FaultKind::kError) verdict.error = static_cast<nvml::Return>(hit.error);
   if (hit.kind == FaultKind::kLie) verdict.lie = true;
-  if (hit.kind == FaultKind::kHang) {
+  if (hit.kind == FaultKind::kHang) {  // the hang itself
     std::this_thread::sleep_for(std::chrono::milliseconds(hit.hang_ms));
   }
   return verdict;

@@ -135,6 +135,7 @@ Result<StateFile*> control_state() {
 
 double latency_scale() { return session().scale.load(std::memory_order_relaxed); }
 
+// The latency itself: a driver's call blocks its caller for so long.
 void take_time(std::uint32_t microseconds) {
   const double scaled = microseconds * latency_scale();
   if (scaled > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(scaled));

@@ -108,7 +108,7 @@ void StateFile::fill(Map& map, const NodeSpec& spec, bool first) {
 Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
   constexpr mode_t kShared = 0666;
   constexpr mode_t kOwned = 0644;
-  std::string name = path + ".XXXXXX";
+  std::string name = path + ".XXXXXX";  // mkostemp() writes its own letters over the last six
   const files::Descriptor fd(mkostemp(name.data(), O_CLOEXEC));
   if (!fd.ok()) {
     return failed(cat("cannot make the state file ", tangram::quoted(path), ": ", why(),

@@ -27,4 +27,13 @@ Result<std::string> find_installed(std::string_view built, std::string_view inst
                        tangram::quoted(places[1].string()), "."));
 }
 
+Result<std::string> emulated_library() {
+  auto found =
+      find_installed("emulator/libnvidia-ml.so.1", "lib/tangram/emulator/libnvidia-ml.so.1");
+  if (!found) {
+    found.error().message += " Build it: cmake --build <folder> --target tangram_nvml.";
+  }
+  return found;
+}
+
 }  // namespace tangram::files

@@ -15,4 +15,7 @@ namespace tangram::files {
 [[nodiscard]] Result<std::string> find_installed(std::string_view built,
                                                  std::string_view installed);
 
+// The emulated libnvidia-ml.so.1.
+[[nodiscard]] Result<std::string> emulated_library();
+
 }  // namespace tangram::files

@@ -110,13 +110,18 @@ std::optional<TomlTable> TomlTable::table_or_none(std::string_view key,
 }
 
 std::vector<int> TomlTable::numbers(std::string_view key, Range range) const {
-  std::vector<int> values;
   const toml::array* array = list(key, needed(key), "whole numbers");
-  if (array == nullptr) return values;
-  for (const toml::node& element : *array) values.push_back(number_of(key, element, range));
-  if (values.empty()) {
+  if (array != nullptr && array->empty()) {
     findings_->add(place(array->source()), cat(key, " is an empty list; give at least one."));
   }
+  return array == nullptr ? std::vector<int>() : numbers_or_none(key, range);
+}
+
+std::vector<int> TomlTable::numbers_or_none(std::string_view key, Range range) const {
+  std::vector<int> values;
+  const toml::array* array = list(key, table_->get(key), "whole numbers");
+  if (array == nullptr) return values;
+  for (const toml::node& element : *array) values.push_back(number_of(key, element, range));
   return values;
 }
 

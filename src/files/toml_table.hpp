@@ -63,6 +63,7 @@ class TomlTable {
   [[nodiscard]] std::string text(std::string_view key) const;
   [[nodiscard]] std::string text_or(std::string_view key, std::string_view absent) const;
   [[nodiscard]] std::vector<int> numbers(std::string_view key, Range range) const;
+  [[nodiscard]] std::vector<int> numbers_or_none(std::string_view key, Range range) const;
   [[nodiscard]] std::vector<std::string> texts_or_none(std::string_view key) const;
   // The table [key], if it is there.
   [[nodiscard]] std::optional<TomlTable> table_or_none(std::string_view key,

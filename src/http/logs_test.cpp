@@ -29,12 +29,14 @@ void rotate(const fs::path& log, int files) {
 
 class Logs : public ::testing::Test {
  protected:
-  std::string read(const std::string& parameters = "") {
+  // `seen` is told how much has come so far.
+  std::string read(const std::string& parameters = "", std::atomic<std::size_t>* seen = nullptr) {
     auto client = Client::open(daemon_.socket());
     std::string all;
     const auto done =
         client->stream(cat("/v1/jobs/", id_, "/logs", parameters), [&](const LogPiece& piece) {
           all += piece.bytes;
+          if (seen != nullptr) *seen = all.size();
           return true;
         });
     EXPECT_TRUE(done.has_value()) << done.error().message;
@@ -69,12 +71,13 @@ TEST_F(Logs, AreReadOverRotationAndRuns) {
 
 TEST_F(Logs, AreFollowedFromBeforeTheFirstRun) {
   std::string all;
-  std::thread follower([&] { all = read("?follow=1"); });
+  std::atomic<std::size_t> seen = 0;
+  std::thread follower([&] { all = read("?follow=1", &seen); });
   while (daemon_.waiting(id_) < 2) std::this_thread::yield();
   const fs::path run = daemon_.add_run(id_);
   daemon_.change(id_, [](TestDaemon::Job& job) { job.view.state = api::JobState::kRunning; });
   append(run / "stdout.log", "first\n");
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  while (seen == 0) std::this_thread::yield();
   append(run / "stdout.log", "last\n");
   over();
   follower.join();

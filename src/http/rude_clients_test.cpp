@@ -44,6 +44,11 @@ class Raw {
       text.remove_prefix(static_cast<std::size_t>(sent));
     }
   }
+  // Until there is something to read; it is left there.
+  void await() const {
+    pollfd one{fd_, POLLIN, 0};
+    CHECK(::poll(&one, 1, 60'000) == 1);
+  }
   // Until the other side closes, or the text has `until`, or nothing comes for long.
   [[nodiscard]] std::string hear(std::string_view until = "", int patience_ms = 5'000) const {
     std::string text;
@@ -183,10 +188,7 @@ TEST(RudeClients, WhoLeavesIsForgotten) {
   while (daemon.waiting(1) < 3) std::this_thread::yield();
   waits.leave();
   follows.leave();
-  for (int i = 0; i < 500 && daemon.waiting(1) > 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_EQ(daemon.waiting(1), 0U);
+  EXPECT_TRUE(testing::eventually([&] { return daemon.waiting(1) == 0; }));
 }
 
 TEST(RudeClients, ManyIdleOnesHinderNobody) {
@@ -217,12 +219,10 @@ TEST(RudeClients, NobodyGetsMoreThanHisShare) {
   EXPECT_EQ(reply.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(reply.error().message, HasSubstr("3 connections open"));
   mine.clear();
-  for (int i = 0; i < 500; ++i) {
+  EXPECT_TRUE(testing::eventually([&] {
     auto again = Client::open(daemon.socket());
-    if (again && again->request("GET", "/healthz")) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  FAIL() << "the places of those who left were not given back";
+    return again && again->request("GET", "/healthz");
+  })) << "the places of those who left were not given back";
 }
 
 TEST(RudeClients, WhoDoesNotReadIsWaitedFor) {
@@ -233,7 +233,7 @@ TEST(RudeClients, WhoDoesNotReadIsWaitedFor) {
   daemon.finish(id, api::JobState::kCompleted, 0);
   const Raw raw(daemon.socket());
   raw.say("GET /v1/jobs/1/logs HTTP/1.0\r\n\r\n");
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  raw.await();  // the server has begun, and cannot go on
   expect_served(daemon);
   const std::string heard = raw.hear();
   EXPECT_EQ(std::ranges::count(heard, 'x'), (8 << 20) + 1);  // "text" in the header

@@ -66,7 +66,7 @@ TEST(Server, CancelsSignalsAndWaits) {
   EXPECT_EQ(client.request("GET", "/v1/jobs/1/wait?for=running&timeout=20ms")->status, 204);
   EXPECT_EQ(daemon.waiting(1), 0U);
   std::thread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (daemon.waiting(1) == 0) std::this_thread::yield();
     daemon.change(1, [](TestDaemon::Job& job) { job.view.state = api::JobState::kRunning; });
   });
   EXPECT_EQ(client.request("GET", "/v1/jobs/1/wait?for=running")->body.at("state"), "running");

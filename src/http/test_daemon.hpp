@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -25,6 +26,17 @@
 #include "http/server.hpp"
 
 namespace tangram::http::testing {
+
+// Looks again and again until it is so; false if it is not within a minute.
+template <class So>
+[[nodiscard]] bool eventually(So so) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!so()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // between looks
+  }
+  return true;
+}
 
 class TestDaemon {
  public:

@@ -2,6 +2,7 @@
 // faults of the driver, change of tuning. One rule: provoked at the emulated driver, seen at the
 // daemon's door.
 #include <algorithm>
+#include <csignal>
 
 #include <gtest/gtest.h>
 
@@ -57,6 +58,24 @@ TEST(Gpus, AFatalXidCordonsAndAnotherDoesNot) {
   EXPECT_FALSE(gpu(node, 1).at("cordoned").as_bool());
   const auto id = node.submit("7g.40gb", "true");
   EXPECT_EQ(node.await(id, "over").at("gpu"), 1);
+  node.kill();
+  node.start();
+  EXPECT_TRUE(gpu(node, 0).at("cordoned").as_bool());  // a restart is no repair
+}
+
+TEST(Gpus, ARebootTakesACordonedGpuBackIntoService) {
+  Node node({.config = kQuick});
+  node.start();
+  const auto id = node.submit("1g.5gb", "sleep 1000");
+  node.await(id, "running");
+  node.tangram({"emulate", "fault", "xid", "0", "48"});
+  eventually("it is cordoned", [&] { return gpu(node, 0).at("cordoned").as_bool(); });
+  node.kill();
+  for (const pid_t shim : node.shims()) ::kill(shim, SIGKILL);
+  for (const pid_t pid : node.run_processes()) ::kill(pid, SIGKILL);
+  node.tangram({"emulate", "reboot"});
+  node.start();
+  eventually("it is in service", [&] { return !gpu(node, 0).at("cordoned").as_bool(); });
 }
 
 TEST(Gpus, MigModeIsSwitchedOnAgainAfterARebootOfAHopperNode) {
