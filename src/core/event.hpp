@@ -30,11 +30,13 @@ struct JobSubmitted {
 struct JobCancelled {
   JobId job;
 };
-struct JobHeld {  // asked for, or its user is at a limit; only a waiting job can be held
+struct JobHeld {  // only a waiting job can be held
   JobId job;
+  bool limit = false;  // not asked for: its user is at a limit
 };
 struct JobReleased {
   JobId job;
+  bool limit = false;  // from that cause
 };
 
 // Answers to StartJob, SwitchTraffic, StopJob.

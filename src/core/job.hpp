@@ -28,6 +28,7 @@ struct JobSpec {
   Restart restart = Restart::kNever;
   std::uint16_t max_restarts = 3;  // after failures in a row
   bool held = false;               // from the beginning, until it is released
+  bool over_limit = false;         // from the beginning: its user is at a limit
 };
 
 enum class JobPhase : std::uint8_t {
@@ -41,8 +42,9 @@ enum class JobPhase : std::uint8_t {
 
 // Why a job is held; several causes can hold at once.
 enum HoldCause : std::uint8_t {
-  kHoldUser = 1,        // asked for, or its user is at a limit
+  kHoldUser = 1,        // asked for
   kHoldUnservable = 2,  // no GPU in service has its profile
+  kHoldLimit = 4,       // its user has as much as he may have; whoever counts that ends it
 };
 
 // A place that failed this job lately; no candidate for it until then.

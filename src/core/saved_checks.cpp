@@ -84,7 +84,8 @@ Result<void> check_gpu(const SavedGpu& gpu, std::size_t number, Partitioning par
 bool known_words(const Job& job) {
   return job.kind <= JobKind::kLease && job.phase <= JobPhase::kStopping &&
          job.restart <= Restart::kAlways && job.move_kind <= MoveKind::kDrain &&
-         job.move <= MovePhase::kRollingBack && job.holds <= (kHoldUser | kHoldUnservable);
+         job.move <= MovePhase::kRollingBack &&
+         job.holds <= (kHoldUser | kHoldUnservable | kHoldLimit);
 }
 
 bool within(const Replica& replica, const Bounds& bounds) {

@@ -21,16 +21,17 @@ void Scheduler::on(const JobSubmitted& e) {
   report(node_.job(s), JobNews::kQueued);
   if (!node_.servable(*profile)) hold(s, kHoldUnservable);
   if (e.spec.held) hold(s, kHoldUser);
+  if (e.spec.over_limit) hold(s, kHoldLimit);
 }
 
 void Scheduler::on(const JobHeld& e) {
   const JobSlot s = node_.find_job(e.job);
-  if (s != kNoJob) hold(s, kHoldUser);
+  if (s != kNoJob) hold(s, e.limit ? kHoldLimit : kHoldUser);
 }
 
 void Scheduler::on(const JobReleased& e) {
   const JobSlot s = node_.find_job(e.job);
-  if (s != kNoJob) unhold(s, kHoldUser);
+  if (s != kNoJob) unhold(s, e.limit ? kHoldLimit : kHoldUser);
 }
 
 void Scheduler::on(const JobCancelled& e) {
@@ -175,7 +176,8 @@ void Scheduler::end_or_restart(JobSlot s, bool success) {
 void Scheduler::requeue(JobSlot s) {
   Job& job = node_.job(s);
   CHECK(!job.moving());
-  if (node_.job(s).cooldown_until >= node_.now()) node_.drop_cooling(s);
+  // Also when its cooldown has run out: the timer that says so may come after this event.
+  if (node_.job(s).cooldown_until > Instant{}) node_.drop_cooling(s);
   job.main = {};
   job.ending = false;
   job.failed = false;
@@ -188,7 +190,8 @@ void Scheduler::requeue(JobSlot s) {
 void Scheduler::finish(JobSlot s, JobNews news) {
   CHECK(!node_.job(s).moving());
   report(node_.job(s), news);
-  if (node_.job(s).cooldown_until >= node_.now()) node_.drop_cooling(s);
+  // Also when its cooldown has run out: the timer that says so may come after this event.
+  if (node_.job(s).cooldown_until > Instant{}) node_.drop_cooling(s);
   node_.remove_job(s);
 }
 

@@ -59,8 +59,12 @@ struct EventText {
                e.spec.movable ? "" : ", pinned", ", restart ", name_of(e.spec.restart));
   }
   std::string operator()(const JobCancelled& e) const { return job(e.job) + " cancelled"; }
-  std::string operator()(const JobHeld& e) const { return job(e.job) + " held by its user"; }
-  std::string operator()(const JobReleased& e) const { return job(e.job) + " released"; }
+  std::string operator()(const JobHeld& e) const {
+    return cat(job(e.job), e.limit ? " held at its user's limit" : " held by its user");
+  }
+  std::string operator()(const JobReleased& e) const {
+    return cat(job(e.job), e.limit ? " below its user's limit again" : " released");
+  }
   std::string operator()(const JobReady& e) const {
     return cat(run(e.run), " of ", job(e.job), " ready");
   }

@@ -206,6 +206,7 @@ void check_destroyed(const Node& node, const core::Actions& actions) {
 }
 
 void check_truth(const Node& node, const Truth& truth) {
+  for (const JobSlot s : node.cooling()) require(node.alive(s), "a job that is over cools down");
   for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
     const GpuId gpu(g);
     for (const Instance& i : truth.gpu(gpu).instances) {

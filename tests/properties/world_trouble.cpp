@@ -70,9 +70,9 @@ void World::user_acts() {
   if (node.job(node.find_job(job)).moving()) return deliver(core::JobCancelled{job});
   switch (random_.below(4)) {
     case 0:
-      return deliver(core::JobHeld{job});
+      return deliver(core::JobHeld{job, random_.chance(300)});
     case 1:
-      return deliver(core::JobReleased{job});
+      return deliver(core::JobReleased{job, random_.chance(300)});
     default:
       return deliver(core::JobCancelled{job});
   }

@@ -167,6 +167,8 @@ Result<void> Commands::submit(Words& words) {
   if (words.take("pinned")) spec.movable = false;
   if (words.take("restart on-failure")) spec.restart = core::Restart::kOnFailure;
   if (words.take("restart always")) spec.restart = core::Restart::kAlways;
+  if (words.take("held")) spec.held = true;
+  if (words.take("over limit")) spec.over_limit = true;
   if (auto ok = words.end(); !ok) return ok;
   return world_.send(core::JobSubmitted{spec});
 }
@@ -181,15 +183,17 @@ Result<void> Commands::cancel(Words& words) {
 Result<void> Commands::hold(Words& words) {
   const auto id = job_id(words);
   if (!id) return std::unexpected(id.error());
+  const bool limit = words.take("limit");
   if (auto ok = words.end(); !ok) return ok;
-  return world_.send(core::JobHeld{*id});
+  return world_.send(core::JobHeld{*id, limit});
 }
 
 Result<void> Commands::release(Words& words) {
   const auto id = job_id(words);
   if (!id) return std::unexpected(id.error());
+  const bool limit = words.take("limit");
   if (auto ok = words.end(); !ok) return ok;
-  return world_.send(core::JobReleased{*id});
+  return world_.send(core::JobReleased{*id, limit});
 }
 
 Result<void> Commands::at(Words& words) {

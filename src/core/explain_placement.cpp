@@ -1,0 +1,106 @@
+// See explain_placement.hpp.
+#include "core/explain_placement.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace tangram::core {
+namespace {
+
+std::vector<JobId> placed_in(const Actions& actions) {
+  std::vector<JobId> placed;
+  for (const Action& action : actions) {
+    const auto* report = std::get_if<JobReport>(&action);
+    if (report != nullptr && report->news == JobNews::kPlaced) placed.push_back(report->job);
+  }
+  return placed;
+}
+
+bool arrives(const Event& event, JobId job) {
+  const auto* submitted = std::get_if<JobSubmitted>(&event);
+  return submitted != nullptr && submitted->spec.id == job;
+}
+
+// So that what the step frees stays free. A job that waits is held; one that the step itself sends
+// back to the queue (its process ended, its GPU was lost) is cancelled: it leaves the same room.
+// The cause of the hold is one that the step does not end.
+void keep_out(Scheduler& scheduler, JobId job, bool limit) {
+  const Node& node = scheduler.node();
+  const Instant at = node.now();  // not later: nothing else may happen meanwhile
+  const JobSlot slot = node.find_job(job);
+  if (slot == kNoJob) return;
+  const JobPhase phase = node.job(slot).phase;
+  Actions ignored;
+  if (phase == JobPhase::kQueued || phase == JobPhase::kHeld) {
+    scheduler.step(at, JobHeld{job, limit}, ignored);
+  } else {
+    scheduler.step(at, JobCancelled{job}, ignored);
+  }
+}
+
+// All that could take the place instead: those that wait, from the end of the queue on (whose way
+// is cleared by another's hold is held already), and those whose hold the step may end.
+std::vector<JobId> others(const Scheduler& scheduler) {
+  std::vector<JobId> jobs = scheduler.waiting();
+  std::ranges::reverse(jobs);
+  const Node& node = scheduler.node();
+  for (const JobSlot slot : node.jobs_by_id()) {
+    if (node.job(slot).phase == JobPhase::kHeld) jobs.push_back(node.job(slot).id);
+  }
+  return jobs;
+}
+
+// A move could take what the step frees; the queue was asked first.
+TuningChanged without_moves(Tuning tuning, const Policies& policies) {
+  tuning.restraint.most_moves = 0;
+  return {std::move(tuning), policies};
+}
+
+Event held_back(Event event, JobId job) {
+  if (arrives(event, job)) std::get<JobSubmitted>(event).spec.held = true;
+  if (const auto* changed = std::get_if<TuningChanged>(&event)) {
+    return without_moves(changed->tuning, changed->policies);
+  }
+  return event;
+}
+
+}  // namespace
+
+Result<ArrivalExplanation> explain_placement(const Scheduler& before, Instant at,
+                                             const Event& event, JobId job) {
+  Scheduler after = before;
+  Actions actions;
+  after.step(at, event, actions);
+  const std::vector<JobId> placed = placed_in(actions);
+  const auto mine = std::ranges::find(placed, job);
+  if (mine == placed.end()) {
+    return not_found(cat("job ", job.value(), " was not placed in that step."));
+  }
+  Scheduler then = before;
+  Actions ignored;
+  then.step(then.node().now(), without_moves(then.node().tuning(), then.policies()), ignored);
+  const auto* released = std::get_if<JobReleased>(&event);
+  const bool limit = released == nullptr || !released->limit;
+  for (const JobId other : others(before)) {
+    if (std::find(placed.begin(), mine, other) == mine) keep_out(then, other, limit);
+  }
+  keep_out(then, job, limit);
+  then.step(at, held_back(event, job), ignored);
+  const Node& node = after.node();
+  const Job& record = node.job(node.find_job(job));
+  const Request request{.profile = record.profile, .avoid = record.back_offs};
+  ArrivalExplanation explained = explain_arrival(then.node(), *then.policies().placement, request);
+  const Entry* got = node.find(record.main.gpu, record.main.instance);
+  const auto winner = explained.winner();
+  const bool agrees = got != nullptr && winner && winner->gpu == record.main.gpu &&
+                      winner->start == got->placement.start;
+  if (agrees) return explained;
+  return failed(cat("the step in which job ", job.value(),
+                    " was placed did too much at once for its decision to be rebuilt."));
+}
+
+}  // namespace tangram::core

@@ -1,0 +1,124 @@
+// Explanations held against what happens, in random worlds with every kind of failure: the slot
+// that a placement's explanation prefers is the slot the job got; and what is said to make room for
+// a waiting job does: the step is taken, and the job starts.
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "core/explain_job.hpp"
+#include "core/explain_placement.hpp"
+#include "core/transcript.hpp"
+#include "world.hpp"
+
+namespace tangram::properties {
+namespace {
+
+using core::Scheduler;
+
+// Looks on at a world, with the scheduler as it was before every step.
+class Witness {
+ public:
+  [[nodiscard]] WorldOptions options(std::uint64_t seed) {
+    WorldOptions of{.seed = seed, .full_checks = false};
+    of.begun = [this](Scheduler& s) {
+      scheduler_ = &s;
+      before_ = s;
+    };
+    of.stepped = [this](Instant now, const core::Event& event, const core::Actions& actions) {
+      for (const core::Action& action : actions) {
+        const auto* report = std::get_if<core::JobReport>(&action);
+        if (report != nullptr && report->news == core::JobNews::kPlaced) {
+          look(now, event, report->job);
+        }
+      }
+      before_ = *scheduler_;
+    };
+    return of;
+  }
+  [[nodiscard]] int looked() const { return looked_; }
+  [[nodiscard]] int chosen() const { return chosen_; }
+  [[nodiscard]] int defeated() const { return defeated_; }
+
+ private:
+  void look(Instant now, const core::Event& event, core::JobId job) {
+    const core::Node& node = scheduler_->node();
+    const core::Job& record = node.job(node.find_job(job));
+    const core::Entry* entry = node.find(record.main.gpu, record.main.instance);
+    ASSERT_NE(entry, nullptr);
+    const auto explained = core::explain_placement(*before_, now, event, job);
+    ++looked_;
+    if (!explained) {
+      // Only what the step itself took from the job may defeat it.
+      EXPECT_NE(explained.error().message.find("too much at once"), std::string::npos);
+      ++defeated_;
+      return;
+    }
+    const std::string what = core::to_text(node, event);
+    ASSERT_TRUE(explained->winner()) << what;
+    EXPECT_EQ(explained->winner()->gpu, record.main.gpu) << what << ", job " << job.value();
+    EXPECT_EQ(explained->winner()->start, entry->placement.start) << what;
+    chosen_ += explained->candidates.size() > 1 ? 1 : 0;
+  }
+
+  Scheduler* scheduler_ = nullptr;
+  std::optional<Scheduler> before_;
+  int looked_ = 0;
+  int chosen_ = 0;
+  int defeated_ = 0;
+};
+
+TEST(ExplainPlacement, PrefersTheSlotTheJobGot) {
+  int looked = 0;
+  int chosen = 0;
+  int defeated = 0;
+  for (std::uint64_t seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Witness witness;
+    World world(witness.options(seed));
+    world.steps(400);
+    looked += witness.looked();
+    chosen += witness.chosen();
+    defeated += witness.defeated();
+  }
+  EXPECT_GT(looked, 1000);
+  EXPECT_GT(chosen, 500);
+  EXPECT_LT(defeated * 50, looked);  // two per cent, of worlds where everything goes wrong
+  RecordProperty("placements", looked);
+  RecordProperty("defeated", defeated);
+}
+
+// The job ends now, whatever it is doing, and what it leaves is free.
+void end_now(World& world, core::JobId job) {
+  world.deliver(core::JobCancelled{job});
+  world.settle();
+}
+
+bool has_place(const Scheduler& scheduler, core::JobId job) {
+  const core::Node& node = scheduler.node();
+  const core::JobSlot slot = node.find_job(job);
+  return slot == core::kNoJob || node.job(slot).phase > core::JobPhase::kQueued;
+}
+
+TEST(ExplainWaiting, TheNamedDepartureStartsTheJob) {
+  int tried = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    World world({.seed = seed, .full_checks = false, .only_dynamic = true});
+    world.steps(300);
+    world.settle();
+    const auto waiting = world.scheduler().waiting();
+    if (waiting.empty()) continue;
+    const core::JobId head = waiting.front();
+    const auto explained = core::explain_job(world.scheduler(), head);
+    ASSERT_TRUE(explained) << explained.error().message;
+    EXPECT_TRUE(explained->ahead.empty());
+    if (!explained->waiting || explained->waiting->departures_that_make_room.empty()) continue;
+    end_now(world, explained->waiting->departures_that_make_room.front());
+    EXPECT_TRUE(has_place(world.scheduler(), head)) << world.story();
+    ++tried;
+  }
+  EXPECT_GT(tried, 10);
+}
+
+}  // namespace
+}  // namespace tangram::properties
