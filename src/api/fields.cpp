@@ -82,6 +82,10 @@ const json::value* Fields::value(std::string_view key) {
 
 bool Fields::has(std::string_view key) { return value(key) != nullptr; }
 
+void Fields::require(std::string_view key) {
+  if (!has(key)) mistake(key, "is missing.");
+}
+
 std::optional<bool> Fields::flag(std::string_view key) {
   const json::value* found = value(key);
   if (found == nullptr) return std::nullopt;
@@ -98,6 +102,22 @@ std::optional<std::uint64_t> Fields::number(std::string_view key, Bounds bounds)
   if (!status && number >= bounds.lowest && number <= bounds.highest) return number;
   mistake(key, cat("must be ", between(bounds), ", not ", kind_of(*found), "."));
   return std::nullopt;
+}
+
+std::optional<std::uint32_t> Fields::number32(std::string_view key) {
+  const auto found = number(key, {0, kMost32});
+  if (!found) return std::nullopt;
+  return static_cast<std::uint32_t>(*found);
+}
+
+std::vector<std::uint64_t> Fields::numbers(std::string_view key) {
+  std::vector<std::uint64_t> numbers;
+  each(key, [&](const json::value& element, const std::string& path) {
+    json::error_code status;
+    numbers.push_back(element.to_number<std::uint64_t>(status));
+    if (status) mistakes_->add(path, cat("must be a whole number, not ", kind_of(element), "."));
+  });
+  return numbers;
 }
 
 std::optional<std::int64_t> Fields::signed_number(std::string_view key) {

@@ -44,6 +44,13 @@ inline constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max
 [[nodiscard]] inline boost::json::value text_or_null(const std::string& text) {
   return text.empty() ? boost::json::value(nullptr) : boost::json::value(text);
 }
+template <class T>
+[[nodiscard]] boost::json::value or_null(const std::optional<T>& value) {
+  return value ? boost::json::value(*value) : boost::json::value(nullptr);
+}
+[[nodiscard]] inline boost::json::value or_null(const std::optional<WallTime>& when) {
+  return when ? boost::json::value(wall_text(*when)) : boost::json::value(nullptr);
+}
 
 struct ListLimits {
   std::size_t entries;
@@ -58,10 +65,13 @@ class Fields {
          Mistakes& mistakes);
 
   [[nodiscard]] bool has(std::string_view key);
+  void require(std::string_view key);
   void mistake(std::string_view key, std::string_view message) const;
 
   [[nodiscard]] std::optional<bool> flag(std::string_view key);
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view key, Bounds bounds);
+  [[nodiscard]] std::optional<std::uint32_t> number32(std::string_view key);
+  [[nodiscard]] std::vector<std::uint64_t> numbers(std::string_view key);
   [[nodiscard]] std::optional<std::int64_t> signed_number(std::string_view key);
   [[nodiscard]] std::optional<double> decimal(std::string_view key);
   [[nodiscard]] std::optional<std::chrono::milliseconds> duration(std::string_view key,

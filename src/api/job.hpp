@@ -17,7 +17,11 @@
 
 namespace tangram::api {
 
-enum class JobKind : std::uint8_t { kBatch, kService };
+enum class JobKind : std::uint8_t {
+  kBatch,
+  kService,
+  kLease,  // in views only; see lease.hpp
+};
 enum class Restart : std::uint8_t { kNever, kOnFailure, kAlways };
 
 // How a service says that it is ready.

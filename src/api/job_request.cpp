@@ -143,19 +143,6 @@ void check_environment(const JobRequest& request, Fields& fields) {
   }
 }
 
-void check_labels(const JobRequest& request, Fields& fields) {
-  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789._/-";
-  for (const auto& [name, value] : request.labels) {
-    const std::string key = cat("labels.", printable(name));
-    if (name.empty() || name.size() > kLongestName ||
-        name.find_first_not_of(kAllowed) != std::string::npos) {
-      fields.mistake(key, "the name of a label has 1 to 128 of a-z, 0-9, '.', '_', '/' and '-'.");
-    } else if (characters_of(value) > 1024 || !is_plain_text(value)) {
-      fields.mistake(key, "the value of a label has at most 1024 printable characters.");
-    }
-  }
-}
-
 void check_texts(const JobRequest& request, Fields& fields) {
   if (request.command.empty() || request.command.front().empty()) {
     fields.mistake("command", "is missing; it is a list of texts, the program first.");
@@ -172,10 +159,49 @@ void check_texts(const JobRequest& request, Fields& fields) {
     fields.mistake("directory", "must be an absolute path.");
   }
   check_environment(request, fields);
-  check_labels(request, fields);
+  check_labels(request.labels, fields);
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> gpu_memory_in(Fields& fields) {
+  const auto bytes = fields.bytes("gpu_memory", kAnySize);
+  if (!bytes) return std::nullopt;
+  return (*bytes + kMib - 1) / kMib;
+}
+
+std::map<std::string, std::string> labels_in(Fields& fields) {
+  return fields.text_map("labels", kLabelLimits);
+}
+
+void check_labels(const std::map<std::string, std::string>& labels, const Fields& fields) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789._/-";
+  for (const auto& [name, value] : labels) {
+    const std::string key = cat("labels.", printable(name));
+    if (name.empty() || name.size() > kLongestName ||
+        name.find_first_not_of(kAllowed) != std::string::npos) {
+      fields.mistake(key, "the name of a label has 1 to 128 of a-z, 0-9, '.', '_', '/' and '-'.");
+    } else if (characters_of(value) > 1024 || !is_plain_text(value)) {
+      fields.mistake(key, "the value of a label has at most 1024 printable characters.");
+    }
+  }
+}
+
+void check_size(const std::string& profile, bool sized, const Fields& fields) {
+  if (profile.empty() && !sized) {
+    fields.mistake("profile",
+                   "is missing; name one, as \"2g.10gb\", or a gpu_memory, as \"8GiB\".");
+  }
+  if (!profile.empty() && sized) {
+    fields.mistake("gpu_memory", "and profile are two ways to say one thing; leave one out.");
+  }
+}
+
+json::object texts_json(const std::map<std::string, std::string>& texts) {
+  json::object object;
+  for (const auto& [key, value] : texts) object.emplace(key, value);
+  return object;
+}
 
 JobRequest request_in(Fields& fields, Mistakes& mistakes) {
   JobRequest r;
@@ -186,9 +212,7 @@ JobRequest request_in(Fields& fields, Mistakes& mistakes) {
   r.umask = umask_in(fields);
   r.resource_limits = limits_in(fields, mistakes);
   r.profile = fields.text("profile", kLongestName);
-  if (const auto bytes = fields.bytes("gpu_memory", kAnySize)) {
-    r.gpu_memory_mib = (*bytes + kMib - 1) / kMib;
-  }
+  r.gpu_memory_mib = gpu_memory_in(fields);
   r.kind = static_cast<JobKind>(fields.word("kind", kKindWords).value_or(0));
   if (const auto port = fields.number("port", {1, 65'535})) {
     r.port = static_cast<std::uint16_t>(*port);
@@ -209,20 +233,16 @@ JobRequest request_in(Fields& fields, Mistakes& mistakes) {
       r.cpu_percent = static_cast<std::uint32_t>(std::lround(*cpus * 100));
   }
   r.memory_bytes = fields.bytes("memory", kAnySize);
-  r.labels = fields.text_map("labels", kLabelLimits);
+  r.labels = labels_in(fields);
   r.hold = fields.flag("hold").value_or(false);
   return r;
 }
 
 void check_request(const JobRequest& request, Fields& fields) {
   check_texts(request, fields);
-  const bool sized = request.gpu_memory_mib.has_value();
-  if (request.profile.empty() && !sized) {
-    fields.mistake("profile",
-                   "is missing; name one, as \"2g.10gb\", or a gpu_memory, as \"8GiB\".");
-  }
-  if (!request.profile.empty() && sized) {
-    fields.mistake("gpu_memory", "and profile are two ways to say one thing; leave one out.");
+  check_size(request.profile, request.gpu_memory_mib.has_value(), fields);
+  if (request.kind == JobKind::kLease) {
+    fields.mistake("kind", "a lease is not submitted as a job; use /v1/leases.");
   }
   if (request.kind == JobKind::kService) return;
   constexpr std::string_view kOnly = "is for services only; set kind to \"service\".";
@@ -245,14 +265,9 @@ json::value to_json(const JobRequest& r) {
   const auto set = [&o](const char* key, const auto& value) {
     o.emplace(key, json::value_from(value));
   };
-  const auto map = [](const std::map<std::string, std::string>& texts) {
-    json::object object;
-    for (const auto& [key, value] : texts) object.emplace(key, value);
-    return object;
-  };
   if (!r.name.empty()) set("name", r.name);
   if (!r.command.empty()) set("command", json::array(r.command.begin(), r.command.end()));
-  if (!r.environment.empty()) set("environment", map(r.environment));
+  if (!r.environment.empty()) set("environment", texts_json(r.environment));
   if (!r.directory.empty()) set("directory", r.directory);
   if (r.umask) set("umask", octal(*r.umask));
   if (!r.resource_limits.empty()) {
@@ -275,7 +290,7 @@ json::value to_json(const JobRequest& r) {
   if (r.time_limit) set("time_limit", duration_text(*r.time_limit));
   if (r.cpu_percent) set("cpus", *r.cpu_percent / 100.0);
   if (r.memory_bytes) set("memory", *r.memory_bytes);
-  if (!r.labels.empty()) set("labels", map(r.labels));
+  if (!r.labels.empty()) set("labels", texts_json(r.labels));
   set("hold", r.hold);
   return o;
 }

@@ -15,15 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-template <class T>
-json::value or_null(const std::optional<T>& value) {
-  return value ? json::value(*value) : json::value(nullptr);
-}
-
-json::value or_null(const std::optional<WallTime>& when) {
-  return when ? json::value(wall_text(*when)) : json::value(nullptr);
-}
-
 // The name a user gave, or the command's own.
 std::string name_for(const JobRequest& request) {
   if (!request.name.empty() || request.command.empty()) return request.name;
@@ -41,12 +32,6 @@ JobRequest request_for(const JobView& job) {
   return request;
 }
 
-std::optional<std::uint32_t> number32(Fields& fields, std::string_view key) {
-  const auto number = fields.number(key, {0, kMost32});
-  if (!number) return std::nullopt;
-  return static_cast<std::uint32_t>(*number);
-}
-
 std::optional<int> integer(Fields& fields, std::string_view key) {
   const auto number = fields.signed_number(key);
   if (!number) return std::nullopt;
@@ -59,9 +44,9 @@ std::optional<int> integer(Fields& fields, std::string_view key) {
 
 void read_place(Fields& fields, JobView& job) {
   job.profile = fields.text("profile");
-  job.gpu = number32(fields, "gpu");
+  job.gpu = fields.number32("gpu");
   job.gpu_uuid = fields.text("gpu_uuid");
-  job.start = number32(fields, "start");
+  job.start = fields.number32("start");
   job.mig_uuid = fields.text("uuid");
   job.pid = integer(fields, "pid");
   if (const auto port = fields.number("port", {1, 65'535})) {
@@ -74,7 +59,7 @@ void read_course(Fields& fields, JobView& job) {
   job.reason = fields.text("reason");
   job.exit_code = integer(fields, "exit_code");
   job.exit_signal = integer(fields, "exit_signal");
-  job.restarts = number32(fields, "restarts").value_or(0);
+  job.restarts = fields.number32("restarts").value_or(0);
   job.submitted = fields.wall("submitted").value_or(WallTime{});
   job.started = fields.wall("started");
   job.ended = fields.wall("ended");
@@ -108,23 +93,28 @@ json::value to_json(const JobView& job) {
                       {"request", to_json(request_for(job))}};
 }
 
-Result<JobView> read_job_view(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a job", mistakes);
+JobView view_in(const json::value& document, const std::string& path, Mistakes& mistakes) {
+  Fields fields(document, path, "a job", mistakes);
   JobView job;
   job.id = fields.number("id", {0, kMost}).value_or(0);
-  if (!fields.has("id")) fields.mistake("id", "is missing.");
-  if (!fields.has("state")) fields.mistake("state", "is missing.");
+  fields.require("id");
+  fields.require("state");
   job.user = fields.text("user");
-  job.uid = number32(fields, "uid").value_or(0);
+  job.uid = fields.number32("uid").value_or(0);
   job.outline = fields.flag("outline").value_or(false);
   if (const json::value* request = fields.value("request")) {
-    Fields asked(*request, "request", "a job", mistakes);
+    Fields asked(*request, fields.path_of("request"), "a job", mistakes);
     job.request = request_in(asked, mistakes);
   }
   job.request.name = fields.text("name");
   read_place(fields, job);
   read_course(fields, job);
+  return job;
+}
+
+Result<JobView> read_job_view(const json::value& document) {
+  Mistakes mistakes;
+  JobView job = view_in(document, "", mistakes);
   if (mistakes.first()) return std::unexpected(*mistakes.first());
   return job;
 }

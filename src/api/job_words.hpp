@@ -6,7 +6,7 @@
 
 namespace tangram::api {
 
-inline constexpr std::array<std::string_view, 2> kKindWords = {"batch", "service"};
+inline constexpr std::array<std::string_view, 3> kKindWords = {"batch", "service", "lease"};
 inline constexpr std::array<std::string_view, 3> kRestartWords = {"never", "on-failure", "always"};
 inline constexpr std::array<std::string_view, 4> kProbeWords = {"none", "tcp", "http", "command"};
 inline constexpr std::array<std::string_view, 10> kStateWords = {

@@ -1,14 +1,8 @@
-// See client.hpp. Beast reads and writes the messages; the socket is ours, so that every wait has a
-// deadline and can be ended from another thread.
+// See client.hpp. Beast reads and writes the messages; the socket is ours (client_socket.hpp).
 #include "http/client.hpp"
 
 #include <cerrno>
-#include <cstring>
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <system_error>
 #include <unistd.h>
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -18,6 +12,8 @@
 
 #include "api/problem.hpp"
 #include "base/text.hpp"
+#include "http/client_socket.hpp"
+#include "http/event_stream.hpp"
 #include "http/log_reader.hpp"
 
 namespace tangram::http {
@@ -26,7 +22,6 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace bhttp = boost::beast::http;
-using Clock = std::chrono::steady_clock;
 using Status = boost::system::error_code;
 
 constexpr std::uint64_t kLargestReply = std::uint64_t{256} << 20U;
@@ -47,122 +42,50 @@ ErrorCode code_of(int status) {
   return ErrorCode::kFailed;
 }
 
-// The reply as it is meant: what the daemon refuses is an Error.
-Result<ClientReply> meaning_of(int status, const std::string& body) {
+// The reply as it came.
+Result<ClientReply> reply_of(unsigned code, beast::string_view type, const std::string& body) {
+  const auto status = static_cast<int>(code);
   boost::json::value document;
-  if (!body.empty()) {
+  if (type.starts_with("text/")) {
+    document = body;
+  } else if (!body.empty()) {
     Status wrong;
     document = boost::json::parse(body, wrong);
     if (wrong) return failed(cat("the daemon answered ", status, " with what is not JSON."));
   }
-  if (status >= 200 && status < 300) return ClientReply{status, std::move(document)};
-  const auto problem = api::read_problem(document);
-  if (!problem || problem->detail.empty()) {
-    return std::unexpected(Error{code_of(status), cat("the daemon answered ", status, ".")});
-  }
-  return std::unexpected(Error{code_of(status), problem->detail});
+  return ClientReply{status, std::move(document), {}};
 }
 
-// A connected socket as Beast wants it.
-class Socket {
- public:
-  Socket(int fd, int stop) : fd_(fd), stop_(stop) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  Socket(Socket&&) = delete;
-  Socket& operator=(Socket&&) = delete;
+// The reply as it is meant: what the daemon refuses is an Error.
+Result<ClientReply> meaning_of(Result<ClientReply> reply) {
+  if (!reply || (reply->status >= 200 && reply->status < 300)) return reply;
+  const auto problem = api::read_problem(reply->body);
+  const bool told = problem && !problem->detail.empty();
+  return std::unexpected(
+      Error{code_of(reply->status),
+            told ? problem->detail : cat("the daemon answered ", reply->status, ".")});
+}
 
-  // No deadline for a patience of zero.
-  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
-  [[nodiscard]] bool is_closed_there() const {
-    char byte = 0;
-    const ssize_t count = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return count >= 0 || (errno != EAGAIN && errno != EINTR);
-  }
+template <class Message>
+Result<ClientReply> meaning_of(const Message& message) {
+  return meaning_of(
+      reply_of(message.result_int(), message[bhttp::field::content_type], message.body()));
+}
 
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers, Status& status) {
-    const asio::mutable_buffer first = *asio::buffer_sequence_begin(buffers);
-    return transfer(POLLIN, status,
-                    [&] { return ::recv(fd_, first.data(), first.size(), MSG_DONTWAIT); });
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers, Status& status) {
-    for (auto at = asio::buffer_sequence_begin(buffers); at != asio::buffer_sequence_end(buffers);
-         ++at) {
-      const asio::const_buffer part = *at;
-      if (part.size() == 0) continue;
-      return transfer(POLLOUT, status, [&] {
-        return ::send(fd_, part.data(), part.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      });
-    }
-    status = {};
-    return 0;
-  }
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers) {
-    Status status;
-    const std::size_t size = read_some(buffers, status);
-    if (status) throw boost::system::system_error(status);
-    return size;
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers) {
-    Status status;
-    const std::size_t size = write_some(buffers, status);
-    if (status) throw boost::system::system_error(status);
-    return size;
-  }
-
- private:
-  template <class Attempt>
-  std::size_t transfer(short events, Status& status, const Attempt& attempt) {
-    status = {};
-    const auto deadline = Clock::now() + patience_;
-    while (true) {
-      const ssize_t count = attempt();
-      if (count > 0) return static_cast<std::size_t>(count);
-      if (count == 0) {
-        status = asio::error::eof;
-        return 0;
-      }
-      if (errno != EAGAIN && errno != EINTR) {
-        status = system_status(errno);
-        return 0;
-      }
-      if (const int why = wait(events, deadline)) {
-        status = system_status(why);
-        return 0;
-      }
-    }
-  }
-  [[nodiscard]] int wait(short events, Clock::time_point deadline) const {
-    pollfd both[] = {{fd_, events, 0}, {stop_, POLLIN, 0}};
-    int left = -1;
-    if (patience_.count() > 0) {
-      const auto rest =
-          std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-      if (rest <= 0) return ETIMEDOUT;
-      left = static_cast<int>(std::min<std::int64_t>(rest, 3'600'000));
-    }
-    if (::poll(both, 2, left) < 0 && errno != EINTR) return errno;
-    return both[1].revents != 0 ? ECANCELED : 0;
-  }
-
-  int fd_;
-  int stop_;
-  std::chrono::milliseconds patience_{0};
-};
+// Of </v1/jobs?before=7>; rel="next"
+std::string next_in(beast::string_view link) {
+  const std::size_t end = link.find(">; rel=\"next\"");
+  if (!link.starts_with('<') || end == beast::string_view::npos) return "";
+  return {link.data() + 1, end - 1};
+}
 
 }  // namespace
 
 // The connection to one daemon, made again when it was closed between two requests.
 class Client::Line {
  public:
-  explicit Line(std::string path) : path_(std::move(path)) {}
+  Line(std::string where, ClientOptions options)
+      : where_(std::move(where)), options_(std::move(options)) {}
   ~Line() {
     if (stop_ >= 0) ::close(stop_);
   }
@@ -172,32 +95,17 @@ class Client::Line {
   Line& operator=(Line&&) = delete;
 
   Result<void> connect() {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path_.empty() || path_.size() >= sizeof address.sun_path) {
-      return invalid(cat("the path of the daemon's socket, ", quoted(path_), ", must have 1 to ",
-                         sizeof address.sun_path - 1, " bytes."));
-    }
-    std::memcpy(address.sun_path, path_.data(), path_.size());
-    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    socket_ = std::make_unique<Socket>(fd, stop_);
     buffer_.clear();
     buffer_.reserve(std::size_t{64} << 10U);  // it decides how much is read at once
-    int status = 0;
-    do {
-      status = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    } while (status != 0 && errno == EINTR);
-    if (fd >= 0 && status == 0) return {};
-    const std::string why = std::generic_category().message(errno);
-    socket_.reset();
-    return unavailable(cat("cannot reach tangramd at ", path_, ": ", why,
-                           ". Is it running? Start it with `tangramd`, or say where it listens "
-                           "with TANGRAM_SOCKET or --socket."));
+    auto made = ClientSocket::connect(where_, options_, stop_);
+    if (!made) return std::unexpected(made.error());
+    socket_ = std::move(*made);
+    return {};
   }
 
   Result<void> send(std::string_view method, std::string_view target,
                     const std::optional<boost::json::value>& body,
-                    std::chrono::milliseconds patience) {
+                    std::chrono::milliseconds patience, std::string_view once = {}) {
     if (!socket_ || socket_->is_closed_there()) {
       if (auto ok = connect(); !ok) return ok;
     }
@@ -206,7 +114,11 @@ class Client::Line {
     message.version(11);
     message.method_string({method.data(), method.size()});
     message.target({target.data(), target.size()});
-    message.set(bhttp::field::host, "tangram");
+    message.set(bhttp::field::host, host());
+    if (!options_.token.empty()) {
+      message.set(bhttp::field::authorization, cat("Bearer ", options_.token));
+    }
+    if (!once.empty()) message.set("Idempotency-Key", beast::string_view(once.data(), once.size()));
     message.set(bhttp::field::user_agent, "tangram/" TANGRAM_VERSION);
     if (body) {
       message.set(bhttp::field::content_type, "application/json");
@@ -244,17 +156,24 @@ class Client::Line {
   std::unexpected<Error> lost(const Status& status) {
     socket_.reset();
     if (status == system_status(ETIMEDOUT)) {
-      return unavailable(cat("tangramd at ", path_, " does not answer."));
+      return unavailable(cat("tangramd at ", where_, " does not answer."));
     }
     const bool ended = status == bhttp::error::end_of_stream ||
                        status == bhttp::error::partial_message || status == asio::error::eof;
-    return unavailable(cat("the connection to tangramd at ", path_, " was lost: ",
+    return unavailable(cat("the connection to tangramd at ", where_, " was lost: ",
                            ended ? std::string("it was closed") : status.message(), "."));
   }
 
-  std::string path_;
+  // Of "https://node7:7443" what stands after the slashes.
+  [[nodiscard]] std::string host() const {
+    const std::size_t slashes = where_.find("://");
+    return slashes == std::string::npos ? "tangram" : where_.substr(slashes + 3);
+  }
+
+  std::string where_;
+  ClientOptions options_;
   int stop_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  std::unique_ptr<Socket> socket_;
+  std::unique_ptr<ClientSocket> socket_;
   beast::flat_buffer buffer_;
 };
 
@@ -263,23 +182,32 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-Result<Client> Client::open(const std::string& socket) {
-  auto line = std::make_unique<Line>(socket);
+Result<Client> Client::open(const std::string& where, const ClientOptions& options) {
+  auto line = std::make_unique<Line>(where, options);
   if (auto ok = line->connect(); !ok) return std::unexpected(ok.error());
   return Client(std::move(line));
 }
 
-Result<ClientReply> Client::request(std::string_view method, std::string_view target,
-                                    const std::optional<boost::json::value>& body,
-                                    std::chrono::milliseconds patience) {
-  if (auto ok = line_->send(method, target, body, patience); !ok) {
+Result<ClientReply> Client::exchange(std::string_view method, std::string_view target,
+                                     const std::optional<boost::json::value>& body,
+                                     std::chrono::milliseconds patience, std::string_view once) {
+  if (auto ok = line_->send(method, target, body, patience, once); !ok) {
     return std::unexpected(ok.error());
   }
   bhttp::response_parser<bhttp::string_body> parser;
   parser.body_limit(kLargestReply);
   parser.skip(method == "HEAD");
   if (auto ok = line_->receive(parser); !ok) return std::unexpected(ok.error());
-  return meaning_of(parser.get().result_int(), parser.get().body());
+  const auto& message = parser.get();
+  auto reply = reply_of(message.result_int(), message[bhttp::field::content_type], message.body());
+  if (reply) reply->next = next_in(message[bhttp::field::link]);
+  return reply;
+}
+
+Result<ClientReply> Client::request(std::string_view method, std::string_view target,
+                                    const std::optional<boost::json::value>& body,
+                                    std::chrono::milliseconds patience, std::string_view once) {
+  return meaning_of(exchange(method, target, body, patience, once));
 }
 
 Result<void> Client::stream(std::string_view target,
@@ -318,8 +246,29 @@ Result<void> Client::stream(std::string_view target,
     return {};
   }
   if (!read) return read;
-  const auto reply = meaning_of(parser.get().result_int(), parser.get().body());
-  if (!reply) return std::unexpected(reply.error());
+  if (const auto reply = meaning_of(parser.get()); !reply) return std::unexpected(reply.error());
+  return {};
+}
+
+Result<void> Client::events(std::string_view target,
+                            const std::function<bool(const EventPiece&)>& take) {
+  if (auto ok = line_->send("GET", target, std::nullopt, kPatience); !ok) return ok;
+  bhttp::response_parser<bhttp::string_body> parser;
+  parser.body_limit(boost::none);
+  EventStream stream(take);
+  auto on_body = [&](std::uint64_t, beast::string_view bytes, Status& status) {
+    if (!stream.feed({bytes.data(), bytes.size()})) status = asio::error::operation_aborted;
+    return bytes.size();
+  };
+  parser.on_chunk_body(on_body);
+  line_->be_patient();
+  const Result<void> read = line_->receive(parser);
+  if (stream.enough()) {
+    line_->hang_up();
+    return {};
+  }
+  if (!read) return read;
+  if (const auto reply = meaning_of(parser.get()); !reply) return std::unexpected(reply.error());
   return {};
 }
 

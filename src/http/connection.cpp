@@ -1,6 +1,8 @@
 // See connection.hpp: requests and their answers.
 #include "http/connection.hpp"
 
+#include <algorithm>
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/write.hpp>
@@ -18,6 +20,7 @@ constexpr std::uint32_t kLargestHeader = 8 * 1024;
 constexpr std::size_t kLargestBuffer = 80 * 1024;  // a header, and what is read at once of a body
 constexpr std::size_t kFirstRead = 4 * 1024;
 
+std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
 
 // How a request that cannot be read is answered; none: not at all.
@@ -37,6 +40,31 @@ std::optional<api::Problem> problem_of(ErrorStatus status) {
   return problem(400, "bad-request", cat("this is not HTTP/1.1: ", status.message(), "."));
 }
 
+// What Beast lets pass, and what two programs in a row could understand differently, so that one
+// of them takes part of a body for a request.
+template <class Fields>
+std::optional<api::Problem> ambiguity_of(const Fields& header) {
+  const std::size_t lengths = header.count(bhttp::field::content_length);
+  const std::size_t encodings = header.count(bhttp::field::transfer_encoding);
+  if (lengths + encodings > 1) {
+    return problem(400, "bad-request", "the length of the body is given more than once.");
+  }
+  const std::string_view length = view_of(header[bhttp::field::content_length]);
+  if (length.find_first_not_of("0123456789") != std::string_view::npos) {
+    return problem(400, "bad-request", "Content-Length must be a number.");
+  }
+  if (encodings > 0 && !beast::iequals(header[bhttp::field::transfer_encoding], "chunked")) {
+    return problem(400, "bad-request", "the only Transfer-Encoding that is read is chunked.");
+  }
+  if (header.version() == 11 && header.count(bhttp::field::host) != 1) {
+    return problem(400, "bad-request", "HTTP/1.1 needs one Host header.");
+  }
+  if (header.count(bhttp::field::authorization) > 1) {
+    return problem(400, "bad-request", "there is more than one Authorization header.");
+  }
+  return std::nullopt;
+}
+
 template <class Body>
 void set_header(bhttp::response<Body>& message, const Response& response) {
   message.set(bhttp::field::server, "tangramd");
@@ -53,6 +81,7 @@ Session::Session(int descriptor, const Caller& caller, std::shared_ptr<House> ho
     : stream_(house->loop.get_executor()),
       buffer_(kLargestBuffer),
       caller_(caller),
+      is_stranger_(!caller.address.empty()),
       house_(std::move(house)) {
   stream_.socket().assign(asio::local::stream_protocol(), descriptor);
 }
@@ -69,10 +98,15 @@ Task<void> Session::run() {
   stream_.close();
 }
 
+std::chrono::seconds Session::patience() const {
+  const ServerOptions& options = house_->options;
+  return is_stranger_ ? std::min(options.stranger_time, options.idle_time) : options.idle_time;
+}
+
 // Between requests a client may be idle for long; once one has begun it must hurry.
 Task<bool> Session::await_request() {
   if (buffer_.size() > 0) co_return true;
-  stream_.expires_after(house_->options.idle_time);
+  stream_.expires_after(patience());
   const auto [status, size] = co_await stream_.async_read_some(buffer_.prepare(kFirstRead), kTuple);
   if (status) co_return false;
   buffer_.commit(size);
@@ -84,6 +118,14 @@ Task<bool> Session::read_body(Parser& parser) {
   const auto [header_status, header_size] =
       co_await bhttp::async_read_header(stream_, buffer_, parser, kTuple);
   if (header_status) co_return co_await refuse(header_status);
+  const auto& header = parser.get();
+  if (auto why = ambiguity_of(header)) co_return co_await refuse(std::move(*why));
+  const std::size_t largest = largest_body(view_of(header.method_string()),
+                                           view_of(header.target()), house_->options.largest_body);
+  if (parser.content_length().value_or(0) > largest) {
+    co_return co_await refuse(bhttp::error::body_limit);
+  }
+  parser.body_limit(largest);
   const bool continues =
       beast::iequals(parser.get()[bhttp::field::expect], "100-continue") && !parser.is_done();
   stream_.expires_after(house_->options.header_time);
@@ -99,11 +141,35 @@ Task<bool> Session::read_body(Parser& parser) {
 }
 
 Task<bool> Session::refuse(ErrorStatus status) {
-  const std::optional<api::Problem> problem = problem_of(status);
+  std::optional<api::Problem> problem = problem_of(status);
+  if (!problem) co_return false;
+  co_return co_await refuse(std::move(*problem));
+}
+
+Task<bool> Session::refuse(api::Problem why) {
   Frame frame;
   frame.keep_alive = false;
-  if (problem) co_await write(problem_response(*problem), frame);
+  co_await write(problem_response(why), frame);
   co_return false;
+}
+
+Outcome Session::outcome_of(Parser& parser) {
+  auto& message = parser.get();
+  auto target = parse_target(view_of(message.target()));
+  if (!target) return problem_response(problem(400, "bad-request", target.error().message));
+  Request request;
+  request.method = text_of(message.method_string());
+  request.path = std::move(target->path);
+  request.query = std::move(target->query);
+  request.content_type = text_of(message[bhttp::field::content_type]);
+  request.authorization = text_of(message[bhttp::field::authorization]);
+  request.once = text_of(message["Idempotency-Key"]);
+  request.last_event = text_of(message["Last-Event-ID"]);
+  request.caller = caller_;
+  request.body = std::move(message.body());
+  Outcome outcome = answer(house_->doors, request);
+  if (request.caller.token) is_stranger_ = false;
+  return outcome;
 }
 
 Task<bool> Session::serve_one() {
@@ -116,30 +182,18 @@ Task<bool> Session::serve_one() {
   if (!read) co_return false;
   stream_.expires_never();
   if (!house_->open) co_return false;
-  auto message = parser.release();
+  const auto& message = parser.get();
   const Frame frame{message.version(), message.keep_alive(), message.method() == bhttp::verb::head};
-  Request request;
-  request.method = text_of(message.method_string());
-  request.content_type = text_of(message[bhttp::field::content_type]);
-  request.caller = caller_;
-  request.body = std::move(message.body());
-  auto target = parse_target({message.target().data(), message.target().size()});
-  Outcome outcome;
-  if (message.version() == 11 && message.count(bhttp::field::host) != 1) {
-    outcome = problem_response(problem(400, "bad-request", "HTTP/1.1 needs one Host header."));
-  } else if (!target) {
-    outcome = problem_response(problem(400, "bad-request", target.error().message));
-  } else {
-    request.path = std::move(target->path);
-    request.query = std::move(target->query);
-    outcome = answer(house_->doors, request);
-  }
+  Outcome outcome = outcome_of(parser);
   co_return co_await carry_out(std::move(outcome), frame);
 }
 
 Task<bool> Session::carry_out(Outcome outcome, Frame frame) {
   if (LogWish* wish = std::get_if<LogWish>(&outcome)) {
     co_return co_await write_logs(std::move(*wish), frame);
+  }
+  if (EventWish* wish = std::get_if<EventWish>(&outcome)) {
+    co_return co_await write_events(std::move(*wish), frame);
   }
   if (Later* later = std::get_if<Later>(&outcome)) {
     std::optional<Response> response = co_await await_answer(std::move(*later));
@@ -150,7 +204,7 @@ Task<bool> Session::carry_out(Outcome outcome, Frame frame) {
 }
 
 Task<bool> Session::write(Response response, Frame frame) {
-  stream_.expires_after(house_->options.idle_time);
+  stream_.expires_after(patience());
   ErrorStatus status;
   std::size_t size = 0;
   if (frame.head || response.status == 204) {

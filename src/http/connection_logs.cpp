@@ -23,7 +23,7 @@ std::string parent_of(const std::string& folder) { return folder.substr(0, folde
 }  // namespace
 
 bool Session::prepare(LogReader& reader, const LogWish& wish) {
-  Answer<LogSource> source = house_->doors.logs(caller_, wish.id);
+  Answer<LogSource> source = house_->doors.logs(wish.caller, wish.id);
   if (!source) return false;
   reader.set_source(std::move(*source));
   if (wish.tail) reader.begin_at_tail(*wish.tail);
@@ -43,13 +43,14 @@ void Session::ask_for_news(const std::shared_ptr<Pending>& pending, const LogWis
     waiting->look = true;
     waiting->ring();
   };
-  std::shared_ptr<void> token = house_->doors.wait(caller_, wish.id, what, ring);
+  std::shared_ptr<void> token = house_->doors.wait(wish.caller, wish.id, what, ring);
   pending->tokens.push_back(std::move(token));
 }
 
 // All there is now. Chunks need HTTP/1.1; an older client reads until the connection is closed.
-Task<bool> Session::write_pieces(LogReader& reader, std::vector<char>& room, bool chunked) {
-  while (house_->open) {
+Task<bool> Session::write_pieces(LogReader& reader, const LogWish& wish, std::vector<char>& room,
+                                 bool chunked) {
+  while (may_go_on(wish.caller)) {
     const std::optional<LogReader::Piece> piece = reader.read(room);
     if (!piece) co_return true;
     const asio::const_buffer bytes(room.data(), piece->size);
@@ -101,16 +102,8 @@ Task<bool> Session::write_logs(LogWish wish, Frame frame) {
     co_return co_await write(problem_response(problem(400, "bad-request", detail)), frame);
   }
   const bool chunked = frame.version == 11;
-  bhttp::response<bhttp::empty_body> head(bhttp::status::ok, frame.version);
-  head.set(bhttp::field::server, "tangramd");
-  head.set(bhttp::field::content_type, "text/plain; charset=utf-8");
-  head.set(bhttp::field::cache_control, "no-store");
-  head.chunked(chunked);
-  head.keep_alive(frame.keep_alive && chunked);
-  stream_.expires_never();  // who reads slowly may be a person with a pager
-  bhttp::response_serializer<bhttp::empty_body> serializer(head);
-  const auto [status, size] = co_await bhttp::async_write_header(stream_, serializer, kTuple);
-  if (status) co_return false;
+  const bool begun = co_await write_stream_head("text/plain; charset=utf-8", frame);
+  if (!begun) co_return false;
   if (frame.head) co_return frame.keep_alive&& chunked;
 
   const std::shared_ptr<Pending> pending = begin_waiting();
@@ -122,21 +115,19 @@ Task<bool> Session::write_logs(LogWish wish, Frame frame) {
     pending->rung = false;
     if (std::exchange(pending->look, false)) {
       // What was written before the job was over is read after this was asked.
-      Answer<LogSource> source = house_->doors.logs(caller_, wish.id);
+      Answer<LogSource> source = house_->doors.logs(wish.caller, wish.id);
       if (!source) break;
       over = source->over;
       reader.set_source(std::move(*source));
     }
-    const bool written = co_await write_pieces(reader, room, chunked);
+    const bool written = co_await write_pieces(reader, wish, room, chunked);
     if (!written) co_return false;
     if (!wish.follow || over) break;
     co_await await_news(pending, reader);
-    if (pending->gone || !house_->open) co_return false;
+    if (pending->gone || !may_go_on(wish.caller)) co_return false;
   }
   stop_waiting();
-  if (!chunked) co_return false;
-  const auto last = co_await asio::async_write(stream_, bhttp::make_chunk_last(), kTuple);
-  co_return !std::get<0>(last) && frame.keep_alive;
+  co_return co_await write_stream_end(frame);
 }
 
 }  // namespace tangram::http

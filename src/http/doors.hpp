@@ -12,17 +12,26 @@
 #include <string>
 #include <vector>
 
+#include "api/event.hpp"
+#include "api/explanation.hpp"
+#include "api/history.hpp"
 #include "api/job.hpp"
+#include "api/lease.hpp"
 #include "api/node.hpp"
 #include "api/problem.hpp"
+#include "api/token.hpp"
+#include "api/tuning.hpp"
 
 namespace tangram::http {
 
-// Who calls, as the kernel says (peer credentials of the socket).
+// Who calls: as the kernel says (peer credentials of the unix socket), or as a token says.
 struct Caller {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::int32_t pid = 0;
+  std::int32_t pid = 0;                     // 0: not known
+  api::Scope scope = api::Scope::kAdmin;    // of the token; without one, all that the user may do
+  std::optional<std::uint64_t> token = {};  // its id, if one was shown
+  std::string address = {};                 // of a caller on TCP: "192.0.2.7:51234"
 };
 
 template <class T>
@@ -35,7 +44,43 @@ struct JobFilter {
   std::optional<std::string> user;
   std::optional<api::JobState> state;
   std::optional<std::string> name;
-  std::size_t most = 10'000;  // the newest
+  std::optional<std::uint64_t> before = {};  // only ids below this one: the next page
+  std::size_t most = 10'000;                 // the newest
+};
+
+struct HistoryFilter {
+  std::optional<std::string> user;
+  std::optional<std::string> profile;
+  std::optional<api::JobState> state;
+  std::optional<api::WallTime> since;   // ended at or after it
+  std::optional<api::WallTime> until;   // ended before it
+  std::optional<std::uint64_t> before;  // only ids below this one
+  std::size_t most = 100;               // at most 1000
+};
+
+struct UsageFilter {
+  std::optional<std::string> user;
+  std::optional<api::WallTime> since;  // none: as long as history goes back
+  std::optional<api::WallTime> until;  // none: now
+};
+
+// Events as they are kept: JSON of api::EventView, ready to be sent.
+struct StoredEvent {
+  std::uint64_t id = 0;
+  std::string_view kind;  // of `json`'s own text
+  std::optional<std::uint64_t> job;
+  std::shared_ptr<const std::string> json;
+};
+struct EventPage {
+  std::vector<StoredEvent> events;  // by id, without gaps from after + 1 on unless `gap`
+  bool gap = false;                 // events between `after` and the first of these are forgotten
+  std::uint64_t last = 0;           // the newest there is, also if it is not among them
+};
+
+// A request that a client may repeat without it being done twice (header Idempotency-Key).
+struct Once {
+  std::string key;          // empty: none was given; at most 255 visible characters
+  std::string fingerprint;  // of the body: the same key with another body is a mistake
 };
 
 // Where the output of a job lies: a folder per run, oldest first (api/run_spec.hpp names the
@@ -47,20 +92,74 @@ struct LogSource {
 
 enum class WaitFor : std::uint8_t { kRunning, kOver };  // running: or over already
 
+enum class GpuDeed : std::uint8_t { kCordon, kUncordon, kDrain };
+
 struct Doors {
-  // Answered once the job is durable.
-  std::function<void(const Caller&, const api::JobRequest&, Reply<std::uint64_t>)> submit;
+  // Whom a bearer token stands for; 401 if it is unknown, expired or revoked.
+  std::function<Answer<Caller>(std::string_view secret)> authenticate;
+  // Whether a caller who showed a token would still be let in with it; asked again and again while
+  // he is told what happens. Unset: he would.
+  std::function<bool(const Caller&)> still_valid;
+
+  // Answered once the job is durable. Asked again with the same key: the same job, `again` set.
+  struct Submitted {
+    std::uint64_t id = 0;
+    bool again = false;
+  };
+  std::function<void(const Caller&, const api::JobRequest&, const Once&, Reply<Submitted>)> submit;
   std::function<Answer<std::vector<api::JobView>>(const Caller&, const JobFilter&)> jobs;  // by id
   std::function<Answer<api::JobView>(const Caller&, std::uint64_t id)> job;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> cancel;
+  std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> hold;
+  std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> release;
   std::function<void(const Caller&, std::uint64_t id, int signal, Reply<void>)> signal;
   // The reply comes when it is so; whoever drops the token is not told any more.
   std::function<std::shared_ptr<void>(const Caller&, std::uint64_t id, WaitFor,
                                       Reply<api::JobView>)>
       wait;
   std::function<Answer<LogSource>(const Caller&, std::uint64_t id)> logs;
+  std::function<void(const Caller&, std::uint64_t id, Reply<api::Explanation>)> explain;
+  std::function<Answer<api::WhatIf>(const Caller&, const api::WhatIfQuestion&)> what_if;
+
+  // The reply comes when the lease is granted, or says why it was not (409 no-room after its wait).
+  // Whoever drops the token before that has left: a lease that still waits is given up.
+  std::function<std::shared_ptr<void>(const Caller&, const api::LeaseRequest&,
+                                      Reply<api::LeaseView>)>
+      acquire;
+  std::function<Answer<std::vector<api::LeaseView>>(const Caller&)> leases;  // open ones, by id
+  std::function<Answer<api::LeaseView>(const Caller&, std::uint64_t id)> lease;
+  std::function<Answer<api::LeaseView>(const Caller&, const std::string& key)> lease_by_key;
+  // With a new time to live, or the one it has.
+  std::function<void(const Caller&, std::uint64_t id, std::optional<std::chrono::milliseconds> ttl,
+                     Reply<api::LeaseView>)>
+      renew;
+  // Releasing one that is over already is no mistake.
+  std::function<void(const Caller&, std::uint64_t id, Reply<api::LeaseView>)> release_lease;
+
   std::function<Answer<std::vector<api::GpuView>>(const Caller&)> gpus;
+  std::function<void(const Caller&, std::uint32_t gpu, GpuDeed, Reply<api::GpuView>)> change_gpu;
+  std::function<Answer<api::TuningView>(const Caller&)> tuning;
+  std::function<void(const Caller&, const api::TuningChange&, Reply<api::TuningView>)> tune;
   std::function<Answer<api::StatusView>(const Caller&)> status;
+
+  std::function<void(const Caller&, const HistoryFilter&, Reply<api::HistoryPage>)> history;
+  std::function<void(const Caller&, const UsageFilter&, Reply<api::Usage>)> usage;
+
+  // At most `most` events after that one, at once; and a ring for whoever waits for more, until
+  // what it gives is dropped.
+  std::function<Answer<EventPage>(const Caller&, std::uint64_t after, std::size_t most)> events;
+  std::function<std::shared_ptr<void>(std::function<void()> ring)> listen;
+
+  std::function<void(const Caller&, const api::TokenRequest&, Reply<api::TokenView>)> create_token;
+  std::function<Answer<std::vector<api::TokenView>>(const Caller&)> tokens;  // own; admins: all
+  std::function<void(const Caller&, std::uint64_t id, Reply<api::TokenView>)> revoke_token;
+
+  std::function<Answer<std::string>(const Caller&)> metrics;  // Prometheus text
+  std::function<Answer<void>()> ready;                        // 503 while it could not serve
+  // Told of every answered request but plain looks (GET), for the audit log. Who came over TCP and
+  // showed no token that is good has an address and no token; his words are as long as he likes.
+  std::function<void(const Caller&, std::string_view method, std::string_view target, int status)>
+      answered;
 };
 
 }  // namespace tangram::http

@@ -26,8 +26,11 @@ struct Request {
   Query query;
   std::string content_type;
   std::string body;
-  Caller caller;
+  Caller caller;         // as the connection knows him; answer() puts in whom a token stands for
   std::uint64_t id = 0;  // {id} of the route's pattern
+  std::string authorization = {};
+  std::string once = {};        // Idempotency-Key
+  std::string last_event = {};  // Last-Event-ID
 };
 
 inline constexpr const char* kJsonType = "application/json";
@@ -56,6 +59,7 @@ struct Later {
 
 // The output of a job, as it comes.
 struct LogWish {
+  Caller caller;
   std::uint64_t id = 0;
   std::string file;  // "stdout.log"
   bool follow = false;
@@ -63,6 +67,16 @@ struct LogWish {
   std::string from;                   // a position; empty: the beginning
 };
 
-using Outcome = std::variant<Response, Later, LogWish>;
+// Events, as they come.
+struct EventWish {
+  Caller caller;
+  std::uint64_t after = 0;
+  bool follow = true;
+  std::optional<std::uint64_t> job = {};  // only what concerns it
+  std::vector<std::string> kinds = {};    // only these, or those with this first word; empty: all
+};
+[[nodiscard]] bool is_wanted(const EventWish& wish, const StoredEvent& event);
+
+using Outcome = std::variant<Response, Later, LogWish, EventWish>;
 
 }  // namespace tangram::http

@@ -9,6 +9,7 @@
 
 #include "http/client.hpp"
 #include "http/log_reader.hpp"
+#include "http/raw_socket.hpp"
 #include "http/test_daemon.hpp"
 
 namespace tangram::http {
@@ -209,6 +210,20 @@ TEST_F(Logs, WaitForARunThatStillWrites) {
   ::close(lock);
   EXPECT_EQ(reader.read(room)->at.run, 1U);
   EXPECT_EQ(room[0], '3');
+}
+
+// Cut off, so that he does not take it for the end of the job.
+TEST_F(Logs, WhoseTokenIsTakenBackReadsNoMore) {
+  const fs::path run = daemon_.add_run(id_);
+  append(run / "stdout.log", "before\n");
+  const testing::Raw raw(daemon_.socket());
+  raw.say(
+      "GET /v1/jobs/1/logs?follow=1 HTTP/1.1\r\nHost: x\r\n"
+      "Authorization: Bearer tangram_1_read\r\n\r\n");
+  EXPECT_THAT(raw.hear("before\n\r\n"), ::testing::HasSubstr("before"));
+  daemon_.on_loop([&] { daemon_.tokens.revoked = true; });
+  append(run / "stdout.log", "after\n");
+  EXPECT_EQ(raw.hear(), "");
 }
 
 }  // namespace

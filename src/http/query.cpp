@@ -29,7 +29,11 @@ Result<std::string> decoded(std::string_view text) {
       return invalid(cat("the query has ", quoted(text),
                          ", in which a % is not followed by two hexadecimal digits of a byte."));
     }
-    out += static_cast<char>(high * 16 + low);
+    const int byte = high * 16 + low;
+    if (byte < ' ' || byte == '\x7f') {
+      return invalid(cat("the query has ", quoted(text), ", in which a control character hides."));
+    }
+    out += static_cast<char>(byte);
     i += 2;
   }
   return out;
@@ -93,6 +97,14 @@ Result<std::optional<std::uint64_t>> Query::number(std::string_view name,
 }
 
 Result<Target> parse_target(std::string_view target) {
+  constexpr std::size_t kLongest = 4096;
+  if (target.size() > kLongest) {
+    return invalid(
+        cat("the target has ", target.size(), " bytes; at most ", kLongest, " are allowed."));
+  }
+  if (std::ranges::any_of(target, [](char c) { return (c >= 0 && c <= ' ') || c == '\x7f'; })) {
+    return invalid(cat("the target ", quoted(target), " has a control character in it."));
+  }
   if (!target.starts_with('/')) {
     return invalid(cat("the target ", quoted(target), " does not begin with '/'."));
   }

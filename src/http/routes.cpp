@@ -8,21 +8,44 @@
 
 #include "base/text.hpp"
 #include "http/handlers.hpp"
+#include "http/identity.hpp"
 
 namespace tangram::http {
 namespace {
 
 constexpr Route kRoutes[] = {
-    {"POST", "/v1/jobs", post_job},
-    {"GET", "/v1/jobs", get_jobs},
-    {"GET", "/v1/jobs/{id}", get_job},
-    {"POST", "/v1/jobs/{id}/cancel", post_cancel},
-    {"POST", "/v1/jobs/{id}/signal", post_signal},
-    {"GET", "/v1/jobs/{id}/wait", get_wait},
-    {"GET", "/v1/jobs/{id}/logs", get_logs},
-    {"GET", "/v1/gpus", get_gpus},
-    {"GET", "/v1/status", get_status},
-    {"GET", "/healthz", get_health},
+    {"POST", "/v1/jobs", Needs::kWrite, post_job},
+    {"GET", "/v1/jobs", Needs::kRead, get_jobs},
+    {"GET", "/v1/jobs/{id}", Needs::kRead, get_job},
+    {"POST", "/v1/jobs/{id}/cancel", Needs::kWrite, post_cancel},
+    {"POST", "/v1/jobs/{id}/hold", Needs::kWrite, post_hold},
+    {"POST", "/v1/jobs/{id}/release", Needs::kWrite, post_release},
+    {"POST", "/v1/jobs/{id}/signal", Needs::kWrite, post_signal},
+    {"GET", "/v1/jobs/{id}/wait", Needs::kRead, get_wait},
+    {"GET", "/v1/jobs/{id}/logs", Needs::kRead, get_logs},
+    {"GET", "/v1/explain/{id}", Needs::kRead, get_explanation},
+    {"GET", "/v1/what-if", Needs::kRead, get_what_if},
+    {"POST", "/v1/leases", Needs::kWrite, post_lease},
+    {"GET", "/v1/leases", Needs::kRead, get_leases},
+    {"GET", "/v1/leases/{id}", Needs::kRead, get_lease},
+    {"POST", "/v1/leases/{id}/renew", Needs::kWrite, post_renew},
+    {"DELETE", "/v1/leases/{id}", Needs::kWrite, delete_lease},
+    {"GET", "/v1/gpus", Needs::kRead, get_gpus},
+    {"POST", "/v1/gpus/{id}/cordon", Needs::kAdmin, post_cordon},
+    {"POST", "/v1/gpus/{id}/uncordon", Needs::kAdmin, post_uncordon},
+    {"POST", "/v1/gpus/{id}/drain", Needs::kAdmin, post_drain},
+    {"GET", "/v1/tuning", Needs::kRead, get_tuning},
+    {"PATCH", "/v1/tuning", Needs::kAdmin, patch_tuning},
+    {"GET", "/v1/events", Needs::kRead, get_events},
+    {"GET", "/v1/history", Needs::kRead, get_history},
+    {"GET", "/v1/usage", Needs::kRead, get_usage},
+    {"POST", "/v1/tokens", Needs::kWrite, post_token},
+    {"GET", "/v1/tokens", Needs::kRead, get_tokens},
+    {"DELETE", "/v1/tokens/{id}", Needs::kWrite, delete_token},
+    {"GET", "/v1/status", Needs::kRead, get_status},
+    {"GET", "/metrics", Needs::kRead, get_metrics},
+    {"GET", "/healthz", Needs::kNothing, get_health},
+    {"GET", "/readyz", Needs::kNothing, get_ready},
 };
 
 // The part before the next '/', taken from the front.
@@ -56,17 +79,32 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return id;
 }
 
+// What the {id} of a pattern is the number of.
+std::string_view noun_of(const Route& route) {
+  if (route.pattern.starts_with("/v1/gpus")) return "gpu";
+  if (route.pattern.starts_with("/v1/leases")) return "lease";
+  if (route.pattern.starts_with("/v1/tokens")) return "token";
+  return "job";
+}
+
 std::string_view method_of(const Request& request) {
   return request.method == "HEAD" ? "GET" : std::string_view(request.method);
 }
 
-Outcome not_found(const Request& request) {
+Response not_found(const Request& request) {
   return problem_response(
       problem(404, "no-such-route",
               cat("there is nothing at ", quoted(request.path), "; try /v1/status or /v1/jobs.")));
 }
 
-Outcome not_allowed(const Request& request, const std::vector<std::string>& methods) {
+Response not_a_number(const Route& route, std::string_view id) {
+  const std::string_view noun = noun_of(route);
+  return problem_response(problem(
+      404, cat("no-such-", noun),
+      cat("there is no ", noun, ' ', quoted(id), "; a ", noun, " is named by its number.")));
+}
+
+Response not_allowed(const Request& request, const std::vector<std::string>& methods) {
   Response response = problem_response(
       problem(405, "method-not-allowed",
               cat(quoted(request.method), " is not possible at ", quoted(request.path),
@@ -77,20 +115,37 @@ Outcome not_allowed(const Request& request, const std::vector<std::string>& meth
   return response;
 }
 
-Outcome guarded(const Route& route, const Doors& doors, const Request& request) {
+// What goes wrong inside is an answer too.
+template <class Act, class Answered>
+auto guarded(const Act& act, const Answered& otherwise) {
   try {
-    return route.handler(doors, request);
+    return act();
+  } catch (const std::bad_function_call&) {
+    return otherwise(problem_response(
+        problem(501, "not-implemented", "this daemon does not offer what was asked for.")));
   } catch (const std::exception& error) {
-    return problem_response(
-        problem(500, "internal-error", cat("internal error: ", printable(error.what()))));
+    return otherwise(problem_response(
+        problem(500, "internal-error", cat("internal error: ", printable(error.what())))));
   }
 }
 
-}  // namespace
+Later guarded(Later later) {
+  later.ask = [ask = std::move(later.ask)](const Respond& respond) {
+    return guarded([&] { return ask(respond); },
+                   [&](Response response) -> std::shared_ptr<void> {
+                     respond(std::move(response));
+                     return nullptr;
+                   });
+  };
+  return later;
+}
 
-std::span<const Route> routes() { return kRoutes; }
+struct Found {
+  const Route* route = nullptr;
+  Response otherwise;
+};
 
-Outcome answer(const Doors& doors, Request& request) {
+Found find_route(Request& request) {
   std::vector<std::string> methods;
   for (const Route& route : kRoutes) {
     const auto id = match(route.pattern, request.path);
@@ -100,18 +155,56 @@ Outcome answer(const Doors& doors, Request& request) {
       if (route.method == "GET") methods.emplace_back("HEAD");
       continue;
     }
-    if (!id->empty()) {
-      const auto number = number_of(*id);
-      if (!number) {
-        return problem_response(
-            problem(404, "no-such-job",
-                    cat("there is no job ", quoted(*id), "; a job is named by its number.")));
-      }
-      request.id = *number;
-    }
-    return guarded(route, doors, request);
+    if (id->empty()) return {&route, {}};
+    const auto number = number_of(*id);
+    if (!number) return {nullptr, not_a_number(route, *id)};
+    request.id = *number;
+    return {&route, {}};
   }
-  return methods.empty() ? not_found(request) : not_allowed(request, methods);
+  return {nullptr, methods.empty() ? not_found(request) : not_allowed(request, methods)};
+}
+
+// Nobody learns what there is and what not before he has said who he is.
+Outcome outcome_of(const Doors& doors, Request& request) {
+  const Found found = find_route(request);
+  const Needs needs = found.route == nullptr ? Needs::kRead : found.route->needs;
+  if (auto ok = identify(doors, request, needs); !ok) return unauthorized(ok.error());
+  if (found.route == nullptr) return found.otherwise;
+  return found.route->handler(doors, request);
+}
+
+// Tells the audit log also of what is answered after the client has left.
+Outcome told(const Doors& doors, const Request& request, Outcome outcome) {
+  if (!doors.answered || method_of(request) == "GET") return outcome;
+  const auto tell = [answered = doors.answered, caller = request.caller, method = request.method,
+                     path = request.path](int status) { answered(caller, method, path, status); };
+  if (const Response* response = std::get_if<Response>(&outcome)) tell(response->status);
+  if (Later* later = std::get_if<Later>(&outcome)) {
+    later->ask = [ask = std::move(later->ask), tell](const Respond& respond) {
+      return ask([respond, tell](Response response) {
+        tell(response.status);
+        respond(std::move(response));
+      });
+    };
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+Outcome answer(const Doors& doors, Request& request) {
+  Outcome outcome = guarded([&] { return outcome_of(doors, request); },
+                            [](Response response) { return Outcome(std::move(response)); });
+  if (Later* later = std::get_if<Later>(&outcome)) *later = guarded(std::move(*later));
+  return told(doors, request, std::move(outcome));
+}
+
+std::size_t largest_body(std::string_view method, std::string_view path, std::size_t of_a_job) {
+  constexpr std::size_t kOfOthers = std::size_t{64} << 10U;
+  const bool job = method == "POST" && path.substr(0, path.find('?')) == "/v1/jobs";
+  return job ? of_a_job : std::min(of_a_job, kOfOthers);
 }
 
 }  // namespace tangram::http

@@ -11,15 +11,23 @@ namespace tangram::http {
 
 using Handler = Outcome (*)(const Doors& doors, const Request& request);
 
+// What a token must be good for. Whether its user may is another question, and the daemon's.
+enum class Needs : std::uint8_t { kNothing, kRead, kWrite, kAdmin };
+
 struct Route {
   std::string_view method;
-  std::string_view pattern;  // "/v1/jobs/{id}"; {id} is the number of a job
+  std::string_view pattern;  // "/v1/jobs/{id}"; {id} is a number
+  Needs needs;
   Handler handler;
 };
 [[nodiscard]] std::span<const Route> routes();
 
 // The answer to a request, also to one that no route wants. HEAD is answered as GET; the connection
-// leaves the body out.
+// leaves the body out. Whoever shows a token is from here on the one it stands for.
 [[nodiscard]] Outcome answer(const Doors& doors, Request& request);
+
+// How large the body of such a request may be.
+[[nodiscard]] std::size_t largest_body(std::string_view method, std::string_view path,
+                                       std::size_t of_a_job);
 
 }  // namespace tangram::http

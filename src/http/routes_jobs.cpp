@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <limits>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -9,8 +10,10 @@
 
 #include "api/run_spec.hpp"
 #include "api/signals.hpp"
+#include "api/words.hpp"
 #include "base/text.hpp"
 #include "http/handlers.hpp"
+#include "http/identity.hpp"
 
 namespace tangram::http {
 namespace {
@@ -20,7 +23,8 @@ namespace json = boost::json;
 constexpr auto kLongestWait = std::chrono::hours(24);
 
 Result<JobFilter> filter_in(const Query& query) {
-  if (auto ok = query.allow_only({"all", "user", "state", "name", "most"}); !ok) {
+  if (auto ok = query.allow_only({"all", "user", "state", "name", "most", "limit", "before"});
+      !ok) {
     return std::unexpected(ok.error());
   }
   JobFilter filter;
@@ -37,7 +41,41 @@ Result<JobFilter> filter_in(const Query& query) {
   const auto most = query.number("most", filter.most);
   if (!most) return std::unexpected(most.error());
   filter.most = static_cast<std::size_t>(most->value_or(filter.most));
+  const auto before = query.number("before", std::numeric_limits<std::uint64_t>::max());
+  if (!before) return std::unexpected(before.error());
+  filter.before = *before;
   return filter;
+}
+
+// As many as a page may have; none: it is not asked for by pages.
+Result<std::optional<std::size_t>> limit_in(const Query& query) {
+  constexpr std::size_t kMost = 10'000;
+  const auto limit = query.number("limit", kMost);
+  if (!limit) return std::unexpected(limit.error());
+  if (*limit == 0U) return invalid(cat("limit must be a whole number from 1 to ", kMost, "."));
+  if (!*limit) return std::nullopt;
+  return static_cast<std::size_t>(**limit);
+}
+
+std::string next_page(const Query& query, std::uint64_t before) {
+  std::string target = "/v1/jobs?";
+  for (const char* name : {"all", "user", "state", "name", "limit"}) {
+    if (const auto value = query.text(name)) {
+      target += cat(name, '=', percent_encoded(*value), '&');
+    }
+  }
+  return cat(target, "before=", before);
+}
+
+Result<Once> once_in(const Request& request) {
+  constexpr std::size_t kLongest = 255;
+  const std::string& key = request.once;
+  const auto visible = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (key.size() > kLongest || !std::ranges::all_of(key, visible)) {
+    return invalid(cat("Idempotency-Key must have at most ", kLongest, " visible characters."));
+  }
+  if (key.empty()) return Once{};
+  return Once{key, fingerprint_of(request.body)};
 }
 
 struct WaitWish {
@@ -75,10 +113,13 @@ Result<int> signal_in(const json::value& document) {
   return api::parse_signal(status ? "?" : std::to_string(number));
 }
 
-Reply<api::JobView> with_job(Respond respond, int status) {
-  return [respond = std::move(respond), status](const Answer<api::JobView>& job) {
-    respond(job ? json_response(to_json(*job), status) : problem_response(job.error()));
-  };
+using JobDeed = std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)>;
+
+Outcome change(const JobDeed& deed, const Request& request) {
+  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
+  return later([&deed, caller = request.caller, id = request.id](Respond respond) {
+    deed(caller, id, respond_with<api::JobView>(std::move(respond), 202));
+  });
 }
 
 }  // namespace
@@ -94,6 +135,9 @@ Answer<json::value> json_body(const Request& request) {
         problem(415, "not-json",
                 cat("the body must be JSON and say so: Content-Type: application/json, not ",
                     quoted(request.content_type), ".")));
+  }
+  if (!api::is_utf8(request.body)) {
+    return std::unexpected(problem(400, "bad-json", "the body is not UTF-8."));
   }
   json::error_code status;
   json::stream_parser parser;
@@ -117,43 +161,50 @@ Outcome post_job(const Doors& doors, const Request& request) {
   if (!job) {
     return problem_response(problem(400, "bad-job", cat("the job: ", job.error().message)));
   }
-  const auto ask = [&doors, caller = request.caller, job = *job](const Respond& respond) {
-    doors.submit(caller, job, [respond](const Answer<std::uint64_t>& id) {
-      if (!id) return respond(problem_response(id.error()));
-      Response response = json_response(json::object{{"id", *id}}, 201);
-      response.headers.emplace_back("Location", cat("/v1/jobs/", *id));
+  auto once = once_in(request);
+  if (!once) return bad_request(once.error());
+  return later([&doors, caller = request.caller, job = *job,
+                once = std::move(*once)](const Respond& respond) {
+    doors.submit(caller, job, once, [respond](const Answer<Doors::Submitted>& made) {
+      if (!made) return respond(problem_response(made.error()));
+      Response response = json_response(json::object{{"id", made->id}}, made->again ? 200 : 201);
+      response.headers.emplace_back("Location", cat("/v1/jobs/", made->id));
+      if (made->again) response.headers.emplace_back("Idempotency-Replayed", "true");
       respond(std::move(response));
     });
-    return nullptr;
-  };
-  return Later{ask, std::nullopt, {}};
+  });
 }
 
 Outcome get_jobs(const Doors& doors, const Request& request) {
-  const auto filter = filter_in(request.query);
+  auto filter = filter_in(request.query);
   if (!filter) return bad_request(filter.error());
-  const auto jobs = doors.jobs(request.caller, *filter);
-  if (!jobs) return problem_response(jobs.error());
-  json::array list;
-  list.reserve(jobs->size());
-  for (const api::JobView& job : *jobs) list.push_back(to_json(job));
-  return json_response(std::move(list));
+  const auto limit = limit_in(request.query);
+  if (!limit) return bad_request(limit.error());
+  if (*limit) filter->most = **limit + 1;  // one more says whether there are more
+  auto jobs = doors.jobs(request.caller, *filter);
+  if (!jobs || !*limit || jobs->size() <= **limit) return response_of(jobs);
+  jobs->erase(jobs->begin(), jobs->end() - static_cast<std::ptrdiff_t>(**limit));
+  Response response = response_of(jobs);
+  response.headers.emplace_back(
+      "Link", cat('<', next_page(request.query, jobs->front().id), ">; rel=\"next\""));
+  return response;
 }
 
 Outcome get_job(const Doors& doors, const Request& request) {
   if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
-  const auto job = doors.job(request.caller, request.id);
-  return job ? json_response(to_json(*job)) : problem_response(job.error());
+  return response_of(doors.job(request.caller, request.id));
 }
 
 Outcome post_cancel(const Doors& doors, const Request& request) {
-  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
-  return Later{[&doors, caller = request.caller, id = request.id](Respond respond) {
-                 doors.cancel(caller, id, with_job(std::move(respond), 202));
-                 return nullptr;
-               },
-               std::nullopt,
-               {}};
+  return change(doors.cancel, request);
+}
+
+Outcome post_hold(const Doors& doors, const Request& request) {
+  return change(doors.hold, request);
+}
+
+Outcome post_release(const Doors& doors, const Request& request) {
+  return change(doors.release, request);
 }
 
 Outcome post_signal(const Doors& doors, const Request& request) {
@@ -162,15 +213,12 @@ Outcome post_signal(const Doors& doors, const Request& request) {
   if (!document) return problem_response(document.error());
   const auto signal = signal_in(*document);
   if (!signal) return bad_request(signal.error());
-  return Later{
+  return later(
       [&doors, caller = request.caller, id = request.id, number = *signal](const Respond& respond) {
         doors.signal(caller, id, number, [respond](const Answer<void>& done) {
           respond(done ? Response{204, "", "", {}} : problem_response(done.error()));
         });
-        return nullptr;
-      },
-      std::nullopt,
-      {}};
+      });
 }
 
 Outcome get_wait(const Doors& doors, const Request& request) {
@@ -178,7 +226,7 @@ Outcome get_wait(const Doors& doors, const Request& request) {
   if (!wish) return bad_request(wish.error());
   return Later{
       [&doors, caller = request.caller, id = request.id, what = wish->what](Respond respond) {
-        return doors.wait(caller, id, what, with_job(std::move(respond), 200));
+        return doors.wait(caller, id, what, respond_with<api::JobView>(std::move(respond)));
       },
       wish->patience, Response{204, "", "", {}}};
 }
@@ -204,8 +252,8 @@ Outcome get_logs(const Doors& doors, const Request& request) {
   if (const auto source = doors.logs(request.caller, request.id); !source) {
     return problem_response(source.error());
   }
-  return LogWish{request.id, stream == "stdout" ? api::kStdoutLog : api::kStderrLog, *follow, *tail,
-                 from};
+  return LogWish{request.caller, request.id, stream == "stdout" ? api::kStdoutLog : api::kStderrLog,
+                 *follow,        *tail,      from};
 }
 
 }  // namespace tangram::http

@@ -1,71 +1,20 @@
 // Clients that are slow, silent, rude or gone: raw bytes on the socket.
-#include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "http/client.hpp"
+#include "http/raw_socket.hpp"
 #include "http/test_daemon.hpp"
 
 namespace tangram::http {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::Raw;
 using ::testing::StartsWith;
 using testing::TestDaemon;
-
-// A socket without manners of its own.
-class Raw {
- public:
-  explicit Raw(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    CHECK(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  }
-  ~Raw() { leave(); }
-  Raw(Raw&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Raw(const Raw&) = delete;
-  Raw& operator=(const Raw&) = delete;
-  Raw& operator=(Raw&&) = delete;
-
-  void leave() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-  void finish_writing() const { ::shutdown(fd_, SHUT_WR); }
-  void say(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t sent = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-  }
-  // Until there is something to read; it is left there.
-  void await() const {
-    pollfd one{fd_, POLLIN, 0};
-    CHECK(::poll(&one, 1, 60'000) == 1);
-  }
-  // Until the other side closes, or the text has `until`, or nothing comes for long.
-  [[nodiscard]] std::string hear(std::string_view until = "", int patience_ms = 5'000) const {
-    std::string text;
-    char room[65536];
-    while (until.empty() || text.find(until) == std::string::npos) {
-      pollfd one{fd_, POLLIN, 0};
-      if (::poll(&one, 1, patience_ms) <= 0) return text + "<silence>";
-      const ssize_t count = ::recv(fd_, room, sizeof room, 0);
-      if (count <= 0) break;
-      text.append(room, static_cast<std::size_t>(count));
-    }
-    return text;
-  }
-
- private:
-  int fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-};
 
 constexpr std::string_view kHealth = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -138,6 +87,78 @@ TEST(RudeClients, WhatIsNotHttpIsRefused) {
   expect_served(daemon);
 }
 
+// Two programs in a row must never disagree where a request ends.
+TEST(RudeClients, WhatCouldBeReadInTwoWaysIsRefused) {
+  TestDaemon daemon;
+  for (const std::string_view header :
+       {"Content-Length: 4\r\nContent-Length: 4\r\n",
+        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: gzip\r\n", "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: \x0bchunked\r\n", "Content-Length: +4\r\n", "Content-Length: 4,4\r\n",
+        "Content-Length: 0x4\r\n", "Content-Length : 4\r\n", "Host: y\r\n",
+        "Content-Length: 4\r\n Transfer-Encoding: chunked\r\n"}) {
+    const Raw raw(daemon.socket());
+    raw.say(cat("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n", header,
+                "\r\n0\r\n\r\nPOST /v1/jobs/1/cancel HTTP/1.1\r\nHost: x\r\n\r\n"));
+    const std::string heard = raw.hear();
+    EXPECT_THAT(heard, StartsWith("HTTP/1.1 400")) << header;
+    EXPECT_EQ(heard.find("HTTP/1.1 4", 1), std::string::npos) << header << heard;
+    EXPECT_THAT(daemon.on_loop([&] { return daemon.audit; }), ::testing::IsEmpty()) << header;
+  }
+  expect_served(daemon);
+}
+
+TEST(RudeClients, OddTargetsAreRefused) {
+  const TestDaemon daemon;
+  using namespace std::string_view_literals;
+  for (const std::string_view target :
+       {"/v1/jobs?name=%00"sv, "/v1/jobs?name=%0a"sv, "/v1/jobs?name=%7F"sv, "/v1/\0jobs"sv,
+        "/v1/\x01jobs"sv, "/v1/\x7fjobs"sv, "http://x/v1/jobs"sv, "*"sv}) {
+    const Raw raw(daemon.socket());
+    raw.say(cat("GET ", target, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    EXPECT_THAT(raw.hear(), StartsWith("HTTP/1.1 400")) << printable(target);
+  }
+  const Raw long_one(daemon.socket());
+  long_one.say(cat("GET /v1/jobs?name=", std::string(4'200, 'x'),
+                   " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  EXPECT_THAT(long_one.hear(), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("at most 4096")));
+  expect_served(daemon);
+}
+
+TEST(RudeClients, OnlyJobsMayBeLarge) {
+  const TestDaemon daemon;
+  const auto post = [&](std::string_view target, std::size_t size, bool chunked) {
+    const Raw raw(daemon.socket());
+    const std::string body(size, ' ');
+    raw.say(cat("POST ", target, " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n",
+                chunked ? std::string("Transfer-Encoding: chunked") : cat("Content-Length: ", size),
+                "\r\nConnection: close\r\n\r\n"));
+    raw.say(chunked ? cat("11170\r\n", body, "\r\n0\r\n\r\n") : body);
+    return raw.hear();
+  };
+  constexpr std::size_t kSize = 0x11170;  // a little more than 64 KiB
+  for (const bool chunked : {false, true}) {
+    EXPECT_THAT(post("/v1/leases", kSize, chunked), StartsWith("HTTP/1.1 413"));
+    EXPECT_THAT(post("/v1/jobs", kSize, chunked), StartsWith("HTTP/1.1 400"));  // it is no job
+  }
+  EXPECT_THAT(post("/v1/leases", 60'000, false), StartsWith("HTTP/1.1 400"));
+}
+
+TEST(RudeClients, BodiesAreUtf8) {
+  const TestDaemon daemon;
+  for (const std::string_view text : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xe2\x82"}) {
+    const Raw raw(daemon.socket());
+    const std::string body = cat(R"({"command":["a"],"profile":"1g.5gb","name":")", text, "\"}");
+    raw.say(
+        cat("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            "Connection: close\r\nContent-Length: ",
+            body.size(), "\r\n\r\n", body));
+    EXPECT_THAT(raw.hear(), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("UTF-8")));
+  }
+}
+
 TEST(RudeClients, PipelinedRequestsAreAnsweredInOrder) {
   const TestDaemon daemon;
   const Raw raw(daemon.socket());
@@ -200,6 +221,28 @@ TEST(RudeClients, ManyIdleOnesHinderNobody) {
   expect_served(daemon);
   for (const Raw& raw : idle) raw.say(kHealth);
   for (const Raw& raw : idle) EXPECT_THAT(raw.hear("}\n"), StartsWith("HTTP/1.1 200"));
+}
+
+// As many as the limit of open files allows, both ends of each being ours.
+TEST(RudeClients, HalfOpenRequestsHinderNobody) {
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 22'000);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  const std::size_t many = std::min<std::size_t>(10'000, (files.rlim_cur - 200) / 2);
+  ServerOptions options;
+  options.most_connections = many + 10;
+  options.most_per_user = many + 10;
+  const TestDaemon daemon(options);
+  std::vector<Raw> half;
+  half.reserve(many);
+  for (std::size_t i = 0; i < many; ++i) {
+    half.emplace_back(daemon.socket());
+    half.back().say("GET /healthz HTTP/1.1\r\nHo");
+  }
+  expect_served(daemon);
+  half.front().say("st: x\r\n\r\n");
+  EXPECT_THAT(half.front().hear("}\n"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST(RudeClients, NobodyGetsMoreThanHisShare) {

@@ -1,35 +1,34 @@
 // See server.hpp: who may connect, and for how many there is room.
 #include "http/server.hpp"
 
-#include <cerrno>
 #include <map>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "base/text.hpp"
 #include "http/connection.hpp"
+#include "http/entrance.hpp"
 #include "http/exchange.hpp"
+#include "http/places.hpp"
 #include "http/socket_file.hpp"
+#include "http/tcp_address.hpp"
+#include "http/tls_front.hpp"
 
 namespace tangram::http {
 namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto kNoDescriptors = std::chrono::milliseconds(100);
-constexpr int kMostAtOnce = 64;  // connections taken before others get their turn on the loop
-
 Caller caller_at(int descriptor) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return {~0U, ~0U, 0};  // nobody
+    return {.uid = ~0U, .gid = ~0U};  // nobody
   }
-  return {credentials.uid, credentials.gid, credentials.pid};
+  return {.uid = credentials.uid, .gid = credentials.gid, .pid = credentials.pid};
 }
 
 // Says why without waiting; who is turned away so costs no more than this.
@@ -43,29 +42,52 @@ void turn_away(int descriptor, const std::string& why) {
   ::close(descriptor);
 }
 
+std::uint16_t port_of(int descriptor) {
+  sockaddr_in6 address{};  // its port stands where that of IPv4 does
+  socklen_t size = sizeof address;
+  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin6_port);
+}
+
+// The other door, if one is wanted.
+struct Tcp {
+  int descriptor = -1;
+  TlsKeys keys;
+};
+Result<Tcp> open_tcp(const ServerOptions& options) {
+  if (options.tcp.empty()) return Tcp{};
+  const auto address = parse_tcp_address(options.tcp);
+  if (!address) return std::unexpected(address.error());
+  auto keys = load_keys(options.certificate, options.key);
+  if (!keys) return std::unexpected(keys.error());
+  const auto descriptor = listen_at(*address);
+  if (!descriptor) return std::unexpected(descriptor.error());
+  return Tcp{*descriptor, std::move(*keys)};
+}
+
 }  // namespace
 
 class Server::Listener : public std::enable_shared_from_this<Listener> {
  public:
-  Listener(asio::io_context& loop, const ServerOptions& options, Doors doors, SocketFile file)
+  Listener(asio::io_context& loop, const ServerOptions& options, Doors doors)
       : house_(std::make_shared<House>(loop, options, std::move(doors))),
-        file_(std::move(file)),
-        descriptor_(loop, file_.descriptor),
-        pause_(loop) {}
+        local_places_(options.most_connections, options.most_per_user),
+        tcp_places_(options.most_tcp_connections, options.most_per_user) {}
 
-  void listen() {
-    descriptor_.async_wait(asio::posix::stream_descriptor::wait_read,
-                           [self = shared_from_this()](boost::system::error_code status) {
-                             if (!status && self->house_->open) self->take_all();
-                           });
+  void listen(SocketFile file, Tcp tcp) {
+    file_ = std::move(file);
+    keys_ = std::move(tcp.keys);
+    local_ = entrance(file_.descriptor, &Listener::admit_local);
+    if (tcp.descriptor < 0) return;
+    port_ = port_of(tcp.descriptor);
+    tcp_ = entrance(tcp.descriptor, &Listener::admit_remote);
   }
 
   void stop() {
     house_->open = false;
     remove(file_);
-    boost::system::error_code ignored;
-    descriptor_.close(ignored);
-    pause_.cancel();
+    local_->close();
+    if (tcp_) tcp_->close();
     const auto connections = std::move(connections_);
     connections_.clear();
     for (const auto& [key, connection] : connections) connection->end();
@@ -73,63 +95,73 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     house_->doors = {};
   }
 
+  Result<void> reload_keys(const std::string& certificate, const std::string& key) {
+    if (!tcp_) return {};
+    auto keys = load_keys(certificate, key);
+    if (!keys) return std::unexpected(keys.error());
+    keys_ = std::move(*keys);
+    return {};
+  }
+  [[nodiscard]] std::uint16_t tcp_port() const { return port_; }
+
  private:
-  void take_all() {
-    for (int i = 0; i < kMostAtOnce; ++i) {
-      const int taken =
-          ::accept4(descriptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (taken >= 0) {
-        admit(taken);
-      } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        return listen_later();
-      } else if (errno != EINTR && errno != ECONNABORTED) {
-        break;
-      }
-    }
-    listen();
+  std::shared_ptr<Entrance> entrance(int descriptor, void (Listener::*admit)(int)) {
+    const auto taken = [weak = weak_from_this(), admit](int fd) {
+      if (const auto self = weak.lock()) return (self.get()->*admit)(fd);
+      ::close(fd);
+    };
+    auto made = std::make_shared<Entrance>(house_->loop, descriptor, taken);
+    made->listen();
+    return made;
   }
 
-  // Whoever waits would be reported again at once, and there is nothing to give him.
-  void listen_later() {
-    pause_.expires_after(kNoDescriptors);
-    pause_.async_wait([self = shared_from_this()](boost::system::error_code status) {
-      if (!status && self->house_->open) self->listen();
-    });
+  // Takes a place; what it gives is to be called when the connection is over.
+  std::function<void()> enter(std::uint64_t key, Places Listener::* places,
+                              const std::string& guest) {
+    (this->*places).take(guest);
+    return [weak = weak_from_this(), key, places, guest] {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->connections_.erase(key);
+      (self.get()->*places).give_back(guest);
+    };
   }
 
-  void admit(int descriptor) {
+  void admit_local(int descriptor) {
     const Caller caller = caller_at(descriptor);
-    const ServerOptions& options = house_->options;
-    if (connections_.size() >= options.most_connections) {
-      return turn_away(descriptor, cat("tangramd has its ", options.most_connections,
-                                       " connections in use; try again in a moment."));
-    }
-    std::size_t& of_user = per_user_[caller.uid];
-    if (of_user >= options.most_per_user) {
-      return turn_away(descriptor, cat("you have ", of_user,
-                                       " connections open, which is as many as a user may have; "
-                                       "close some first."));
-    }
-    ++of_user;
+    const std::string guest = cat("user ", caller.uid);
+    const bool master = caller.uid == 0 || caller.uid == ::geteuid();
+    const std::string why =
+        local_places_.refusal(guest, master ? house_->options.reserved_connections : 0);
+    if (!why.empty()) return turn_away(descriptor, why);
     const std::uint64_t key = ++last_key_;
     connections_[key] =
-        serve(descriptor, caller, house_, [weak = weak_from_this(), key, uid = caller.uid] {
-          if (const auto self = weak.lock()) self->forget(key, uid);
-        });
+        serve(descriptor, caller, house_, enter(key, &Listener::local_places_, guest));
   }
 
-  void forget(std::uint64_t key, std::uint32_t uid) {
-    connections_.erase(key);
-    const auto of_user = per_user_.find(uid);
-    if (of_user != per_user_.end() && --of_user->second == 0) per_user_.erase(of_user);
+  // Nothing can be said to who is turned away before he has spoken TLS.
+  void admit_remote(int descriptor) {
+    Caller caller{.uid = ~0U, .gid = ~0U};
+    caller.address = peer_of(descriptor);
+    const std::string guest = network_of(caller.address);
+    if (!tcp_places_.refusal(guest).empty()) {
+      ::close(descriptor);
+      return;
+    }
+    const std::uint64_t key = ++last_key_;
+    connections_[key] =
+        serve_tls(descriptor, caller, keys_, house_, enter(key, &Listener::tcp_places_, guest));
   }
 
   std::shared_ptr<House> house_;
   SocketFile file_;
-  asio::posix::stream_descriptor descriptor_;
-  asio::steady_timer pause_;
+  std::shared_ptr<Entrance> local_;
+  std::shared_ptr<Entrance> tcp_;
+  TlsKeys keys_;
+  std::uint16_t port_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
-  std::map<std::uint32_t, std::size_t> per_user_;
+  Places local_places_;
+  Places tcp_places_;
   std::uint64_t last_key_ = 0;
 };
 
@@ -137,12 +169,23 @@ Server::Server(std::shared_ptr<Listener> listener) : listener_(std::move(listene
 
 Server::~Server() { listener_->stop(); }
 
+Result<void> Server::reload_keys(const std::string& certificate, const std::string& key) {
+  return listener_->reload_keys(certificate, key);
+}
+
+std::uint16_t Server::tcp_port() const { return listener_->tcp_port(); }
+
 Result<std::unique_ptr<Server>> Server::open(asio::io_context& loop, const ServerOptions& options,
                                              Doors doors) {
+  auto tcp = open_tcp(options);
+  if (!tcp) return std::unexpected(tcp.error());
   auto file = listen_at(options.socket, options.mode);
-  if (!file) return std::unexpected(file.error());
-  auto listener = std::make_shared<Listener>(loop, options, std::move(doors), std::move(*file));
-  listener->listen();
+  if (!file) {
+    if (tcp->descriptor >= 0) ::close(tcp->descriptor);
+    return std::unexpected(file.error());
+  }
+  auto listener = std::make_shared<Listener>(loop, options, std::move(doors));
+  listener->listen(std::move(*file), std::move(*tcp));
   return std::unique_ptr<Server>(new Server(std::move(listener)));
 }
 

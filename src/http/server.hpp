@@ -1,10 +1,11 @@
-// Server: the daemon's door, HTTP/1.1 with JSON bodies on a unix socket, on the daemon's own loop.
-// What it answers is in routes.cpp. One rule: nobody who is slow, silent, rude or gone can hold the
-// loop or take more than his bounded share of memory.
+// Server: the daemon's door, HTTP/1.1 with JSON bodies on a unix socket and, if it is wanted, on
+// TCP with TLS, on the daemon's own loop. What it answers is in routes.cpp. One rule: nobody who is
+// slow, silent, rude or gone can hold the loop or take more than his bounded share of memory.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,13 +19,20 @@ class io_context;
 namespace tangram::http {
 
 struct ServerOptions {
-  std::string socket;    // path; one left behind by a daemon that died is replaced
-  unsigned mode = 0666;  // who may connect; what they may do is another question
-  std::size_t most_connections = 1024;
-  std::size_t most_per_user = 256;
+  std::string socket;            // path; one left behind by a daemon that died is replaced
+  unsigned mode = 0666;          // who may connect; what they may do is another question
+  std::string tcp = {};          // "127.0.0.1:7443"; empty: none. Whoever comes so needs a token
+  std::string certificate = {};  // PEM, for TCP
+  std::string key = {};          // its key, PEM
+  std::size_t most_connections = 1024;     // on the unix socket
+  std::size_t reserved_connections = 32;   // beyond those, for root and the daemon's own user
+  std::size_t most_tcp_connections = 512;  // besides
+  std::size_t most_per_user = 256;         // and per remote network
   std::size_t largest_body = 4U << 20U;
   std::chrono::seconds header_time{10};
   std::chrono::seconds idle_time{75};
+  std::chrono::seconds stranger_time{10};       // the same over TCP, before a good token was shown
+  std::chrono::milliseconds heartbeat{15'000};  // of followed events
 };
 
 class Server {
@@ -40,6 +48,12 @@ class Server {
   Server& operator=(const Server&) = delete;
   Server(Server&&) = delete;
   Server& operator=(Server&&) = delete;
+
+  // Reads certificate and key again, which may be other files by now, for whoever connects from now
+  // on; if they cannot be used, the old ones stay.
+  [[nodiscard]] Result<void> reload_keys(const std::string& certificate, const std::string& key);
+  // That it listens on, if it does; also where the options let the system choose (port 0).
+  [[nodiscard]] std::uint16_t tcp_port() const;
 
  private:
   class Listener;

@@ -175,7 +175,8 @@ TEST_F(SocketLife, RemovesItsSocketAndNoOther) {
   const auto nobody = Client::open(daemon_.socket());
   ASSERT_FALSE(nobody.has_value());
   EXPECT_EQ(nobody.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(nobody.error().message, HasSubstr("Is it running? Start it with `tangramd`"));
+  EXPECT_THAT(nobody.error().message,
+              HasSubstr("Is it running? Start it (`systemctl start tangramd`"));
   daemon_.open();
   std::filesystem::remove(daemon_.socket());
   testing::append(daemon_.socket(), "someone else's");

@@ -1,5 +1,5 @@
-// Session: how a Connection is made, with Beast and C++20 coroutines. Private to connection.cpp and
-// connection_logs.cpp, because these headers take long to compile. One rule: co_await stands in a
+// Session: how a Connection is made, with Beast and C++20 coroutines. Private to the
+// connection*.cpp, because these headers take long to compile. One rule: co_await stands in a
 // statement of its own, never in a condition: g++ 12 loses the coroutine's `this` there.
 #pragma once
 
@@ -75,21 +75,35 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   Task<bool> await_request();
   Task<bool> read_body(Parser& parser);
   Task<bool> refuse(ErrorStatus status);
+  Task<bool> refuse(api::Problem why);
   Task<bool> carry_out(Outcome outcome, Frame frame);
   Task<bool> write(Response response, Frame frame);
   Task<std::optional<Response>> await_answer(Later later);
+  Task<bool> write_stream_head(const char* type, Frame frame);
+  Task<bool> write_stream_end(Frame frame);
+  Task<bool> write_text(std::string text, bool chunked);
   Task<bool> write_logs(LogWish wish, Frame frame);
-  Task<bool> write_pieces(LogReader& reader, std::vector<char>& room, bool chunked);
+  Task<bool> write_pieces(LogReader& reader, const LogWish& wish, std::vector<char>& room,
+                          bool chunked);
   Task<void> await_news(std::shared_ptr<Pending> pending, const LogReader& reader);
+  Task<bool> write_events(EventWish wish, Frame frame);
+  Task<bool> write_pages(EventWish& wish, bool chunked);
+  Task<bool> await_ring(std::shared_ptr<Pending> pending);
 
   std::shared_ptr<Pending> begin_waiting();
   void stop_waiting();
+  // false: the server ends, or the caller's token has expired or was revoked meanwhile.
+  [[nodiscard]] bool may_go_on(const Caller& caller) const;
+  // How long he may do nothing: a caller from afar not for long until he has shown a good token.
+  [[nodiscard]] std::chrono::seconds patience() const;
+  [[nodiscard]] Outcome outcome_of(Parser& parser);
   [[nodiscard]] bool prepare(LogReader& reader, const LogWish& wish);
   void ask_for_news(const std::shared_ptr<Pending>& pending, const LogWish& wish, WaitFor what);
 
   Stream stream_;
   beast::flat_buffer buffer_;
   Caller caller_;
+  bool is_stranger_;  // came over TCP and has not shown a good token yet
   std::shared_ptr<House> house_;
   std::shared_ptr<Pending> pending_;
   asio::cancellation_signal departure_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -24,6 +25,7 @@
 #include "base/text.hpp"
 #include "http/exchange.hpp"
 #include "http/server.hpp"
+#include "http/test_doors.hpp"
 
 namespace tangram::http::testing {
 
@@ -53,6 +55,7 @@ class TestDaemon {
   };
 
   explicit TestDaemon(const ServerOptions& options = {}) : options_(options) {
+    std::signal(SIGPIPE, SIG_IGN);  // as the daemon and its clients have it
     std::string name = std::filesystem::temp_directory_path() / "tangram-http-XXXXXX";
     CHECK(::mkdtemp(name.data()) != nullptr);
     folder_ = name;
@@ -74,6 +77,7 @@ class TestDaemon {
 
   [[nodiscard]] std::string socket() const { return options_.socket; }
   [[nodiscard]] std::filesystem::path folder() const { return folder_; }
+  Server& server() { return *server_; }
 
   template <class F>
   auto on_loop(F f) {
@@ -81,6 +85,10 @@ class TestDaemon {
     auto result = task.get_future();
     boost::asio::post(loop_, [&task] { task(); });
     return result.get();
+  }
+
+  [[nodiscard]] std::string url(std::string_view host = "localhost") {
+    return on_loop([&] { return cat("https://", host, ':', server_->tcp_port()); });
   }
 
   void open() {
@@ -136,6 +144,12 @@ class TestDaemon {
   }
   // What happens to a job right after it was submitted; on the loop.
   std::function<void(Job&)> on_submit;
+  TestEvents events;
+  TestLeases leases;
+  TestTokens tokens;
+  std::vector<std::string> audit;  // "POST /v1/jobs 201 by 1000"
+  api::TuningView tuning;
+  bool ready = true;
   std::vector<api::GpuView> gpus;
   api::StatusView status;
 
@@ -166,8 +180,8 @@ class TestDaemon {
 
   Doors doors() {
     Doors d;
-    d.submit = [this](const Caller& caller, const api::JobRequest& request,
-                      const Reply<std::uint64_t>& reply) {
+    d.submit = [this](const Caller& caller, const api::JobRequest& request, const Once& once,
+                      const Reply<Doors::Submitted>& reply) {
       if (request.profile == "9g.90gb") {
         return reply(std::unexpected(problem(422, "unknown-profile", "no GPU has '9g.90gb'.")));
       }
@@ -176,9 +190,16 @@ class TestDaemon {
       view.profile = request.profile.empty() ? "1g.5gb" : request.profile;
       view.uid = caller.uid;
       view.user = "someone";
+      if (const auto known = once_.find(once.key); !once.key.empty() && known != once_.end()) {
+        if (known->second.first == once.fingerprint) {
+          return reply(Doors::Submitted{known->second.second, true});
+        }
+        return reply(std::unexpected(problem(422, "key-reused", "the key was used before.")));
+      }
       const std::uint64_t id = take(view);
+      once_[once.key] = {once.fingerprint, id};
       if (on_submit) on_submit(jobs_.at(id));
-      reply(id);
+      reply(Doors::Submitted{id, false});
     };
     d.jobs = [this](const Caller&, const JobFilter& filter) -> Answer<std::vector<api::JobView>> {
       std::vector<api::JobView> views;
@@ -186,8 +207,12 @@ class TestDaemon {
         if (!filter.all && is_over(job.view.state)) continue;
         if (filter.name && *filter.name != job.view.request.name) continue;
         if (filter.state && *filter.state != job.view.state) continue;
+        if (filter.before && id >= *filter.before) continue;
         views.push_back(job.view);
         views.back().outline = true;
+      }
+      if (views.size() > filter.most) {
+        views.erase(views.begin(), views.end() - static_cast<std::ptrdiff_t>(filter.most));
       }
       return views;
     };
@@ -223,9 +248,76 @@ class TestDaemon {
       if (!jobs_.contains(id)) return std::unexpected(none(id));
       return jobs_.at(id).logs;
     };
+    d.hold = change_to(api::JobState::kHeld);
+    d.release = change_to(api::JobState::kQueued);
+    d.explain = [this](const Caller&, std::uint64_t id, const Reply<api::Explanation>& reply) {
+      if (!jobs_.contains(id)) return reply(std::unexpected(none(id)));
+      api::Explanation explanation;
+      explanation.job = id;
+      explanation.profile = jobs_.at(id).view.profile;
+      reply(explanation);
+    };
+    d.what_if = [](const Caller&, const api::WhatIfQuestion& question) -> Answer<api::WhatIf> {
+      api::WhatIf what_if;
+      what_if.profile = question.profile;
+      what_if.ahead = static_cast<std::uint32_t>(question.gpu_memory_mib.value_or(0));
+      return what_if;
+    };
+    add_node(d);
+    events.fill(d);
+    leases.fill(d);
+    tokens.fill(d);
+    d.answered = [this](const Caller& caller, std::string_view method, std::string_view target,
+                        int code) {
+      audit.push_back(cat(method, ' ', target, ' ', code, " by ", caller.uid));
+    };
+    return d;
+  }
+
+  std::function<void(const Caller&, std::uint64_t, Reply<api::JobView>)> change_to(
+      api::JobState state) {
+    return [this, state](const Caller&, std::uint64_t id, const Reply<api::JobView>& reply) {
+      if (!jobs_.contains(id)) return reply(std::unexpected(none(id)));
+      jobs_.at(id).view.state = state;
+      reply(jobs_.at(id).view);
+    };
+  }
+
+  void add_node(Doors& d) {
     d.gpus = [this](const Caller&) { return gpus; };
     d.status = [this](const Caller&) { return status; };
-    return d;
+    d.change_gpu = [this](const Caller&, std::uint32_t gpu, GpuDeed deed,
+                          const Reply<api::GpuView>& reply) {
+      if (gpu >= gpus.size()) {
+        return reply(std::unexpected(problem(404, "no-such-gpu", "there is no such GPU.")));
+      }
+      gpus[gpu].cordoned = deed != GpuDeed::kUncordon;
+      gpus[gpu].draining = deed == GpuDeed::kDrain;
+      reply(gpus[gpu]);
+    };
+    d.tuning = [this](const Caller&) { return tuning; };
+    d.tune = [this](const Caller&, const api::TuningChange& change,
+                    const Reply<api::TuningView>& reply) {
+      tuning.threshold = change.threshold.value_or(tuning.threshold);
+      reply(tuning);
+    };
+    d.history = [](const Caller&, const HistoryFilter& filter,
+                   const Reply<api::HistoryPage>& reply) {
+      api::HistoryPage page;
+      page.jobs.resize(std::min<std::size_t>(filter.most, 3));
+      page.next = filter.before;
+      reply(page);
+    };
+    d.usage = [](const Caller&, const UsageFilter& filter, const Reply<api::Usage>& reply) {
+      api::Usage usage;
+      usage.rows.push_back({filter.user.value_or("all"), "1g.5gb", 2, 0.5, 0.25});
+      reply(usage);
+    };
+    d.metrics = [](const Caller&) { return std::string("tangram_up 1\n"); };
+    d.ready = [this]() -> Answer<void> {
+      if (ready) return {};
+      return std::unexpected(problem(503, "not-ready", "the store is being read."));
+    };
   }
 
   boost::asio::io_context loop_;
@@ -236,6 +328,7 @@ class TestDaemon {
   ServerOptions options_;
   std::unique_ptr<Server> server_;
   std::map<std::uint64_t, Job> jobs_;
+  std::map<std::string, std::pair<std::string, std::uint64_t>> once_;
   std::uint64_t last_ = 0;
 };
 

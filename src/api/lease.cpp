@@ -1,0 +1,134 @@
+// The JSON of leases; see lease.hpp.
+#include "api/lease.hpp"
+
+#include <array>
+
+#include <boost/json/object.hpp>
+
+#include "api/fields.hpp"
+#include "api/job_request_fields.hpp"
+#include "api/plain_name.hpp"
+
+namespace tangram::api {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<std::string_view, 4> kStates = {"waiting", "granted", "releasing", "over"};
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kHour = 3'600'000;
+constexpr Bounds kTtl{1'000, 30 * 24 * kHour};
+constexpr Bounds kWait{0, kHour};
+constexpr Bounds kAnyTime{0, 100ULL * 365 * 24 * kHour};
+constexpr std::size_t kLongestProfile = 128;
+constexpr ListLimits kEnvironmentLimits{4096, std::size_t{1} << 20U};
+
+void read_holder(Fields& fields, LeaseView& lease) {
+  lease.key = fields.text("key");
+  lease.name = fields.text("name");
+  lease.user = fields.text("user");
+  lease.uid = fields.number32("uid").value_or(0);
+}
+
+void read_place(Fields& fields, LeaseView& lease) {
+  lease.profile = fields.text("profile");
+  lease.gpu = fields.number32("gpu");
+  lease.gpu_uuid = fields.text("gpu_uuid");
+  lease.start = fields.number32("start");
+  lease.mig_uuid = fields.text("uuid");
+  lease.cdi = fields.text("cdi");
+  lease.environment = fields.text_map("environment", kEnvironmentLimits);
+}
+
+void read_times(Fields& fields, LeaseView& lease) {
+  lease.ttl = fields.duration("ttl", kAnyTime).value_or(lease.ttl);
+  lease.asked = fields.wall("asked").value_or(WallTime{});
+  lease.granted = fields.wall("granted");
+  lease.expires = fields.wall("expires");
+  lease.ended = fields.wall("ended");
+}
+
+}  // namespace
+
+std::string_view name_of(LeaseState state) { return kStates[static_cast<std::size_t>(state)]; }
+
+json::value to_json(const LeaseRequest& r) {
+  json::object o;
+  if (!r.profile.empty()) o["profile"] = r.profile;
+  if (r.gpu_memory_mib) o["gpu_memory"] = *r.gpu_memory_mib * kMib;
+  if (!r.key.empty()) o["key"] = r.key;
+  if (!r.name.empty()) o["name"] = r.name;
+  o["ttl"] = duration_text(r.ttl);
+  o["wait"] = duration_text(r.wait);
+  if (r.uid) o["uid"] = *r.uid;
+  if (!r.labels.empty()) o["labels"] = texts_json(r.labels);
+  return o;
+}
+
+Result<LeaseRequest> read_lease_request(const json::value& document) {
+  Mistakes mistakes;
+  Fields fields(document, "", "a lease", mistakes);
+  LeaseRequest r;
+  r.profile = fields.text("profile", kLongestProfile);
+  r.gpu_memory_mib = gpu_memory_in(fields);
+  r.key = plain_name_in(fields, "key");
+  r.name = plain_name_in(fields, "name");
+  r.ttl = fields.duration("ttl", kTtl).value_or(r.ttl);
+  r.wait = fields.duration("wait", kWait).value_or(r.wait);
+  r.uid = fields.number32("uid");
+  r.labels = labels_in(fields);
+  fields.refuse_others();
+  check_size(r.profile, r.gpu_memory_mib.has_value(), fields);
+  check_labels(r.labels, fields);
+  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  return r;
+}
+
+Result<std::optional<std::chrono::milliseconds>> read_renewal(const json::value& document) {
+  Mistakes mistakes;
+  Fields fields(document, "", "a renewal", mistakes);
+  const auto ttl = fields.duration("ttl", kTtl);
+  fields.refuse_others();
+  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  return ttl;
+}
+
+json::value to_json(const LeaseView& lease) {
+  return json::object{{"id", lease.id},
+                      {"key", text_or_null(lease.key)},
+                      {"name", text_or_null(lease.name)},
+                      {"user", text_or_null(lease.user)},
+                      {"uid", lease.uid},
+                      {"profile", text_or_null(lease.profile)},
+                      {"state", name_of(lease.state)},
+                      {"reason", text_or_null(lease.reason)},
+                      {"gpu", or_null(lease.gpu)},
+                      {"gpu_uuid", text_or_null(lease.gpu_uuid)},
+                      {"start", or_null(lease.start)},
+                      {"uuid", text_or_null(lease.mig_uuid)},
+                      {"cdi", text_or_null(lease.cdi)},
+                      {"environment", texts_json(lease.environment)},
+                      {"ttl", duration_text(lease.ttl)},
+                      {"asked", wall_text(lease.asked)},
+                      {"granted", or_null(lease.granted)},
+                      {"expires", or_null(lease.expires)},
+                      {"ended", or_null(lease.ended)}};
+}
+
+Result<LeaseView> read_lease_view(const json::value& document) {
+  Mistakes mistakes;
+  Fields fields(document, "", "a lease", mistakes);
+  LeaseView lease;
+  lease.id = fields.number("id", {0, kMost}).value_or(0);
+  fields.require("id");
+  fields.require("state");
+  read_holder(fields, lease);
+  lease.state = static_cast<LeaseState>(fields.word("state", kStates).value_or(0));
+  lease.reason = fields.text("reason");
+  read_place(fields, lease);
+  read_times(fields, lease);
+  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  return lease;
+}
+
+}  // namespace tangram::api

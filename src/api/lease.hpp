@@ -1,0 +1,75 @@
+// A lease on the wire: an instance for a process that someone else starts (a Slurm prolog, a device
+// plugin, a script). Whoever holds it renews it; one that is not renewed in time ends by itself.
+// One rule: a lease has an owner and an end, and asking twice with the same key gives the same
+// lease.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <boost/json/value.hpp>
+
+#include "api/job.hpp"
+#include "base/error.hpp"
+
+namespace tangram::api {
+
+struct LeaseRequest {
+  std::string profile;                          // "2g.10gb"; or
+  std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile that has so much
+  std::string key;   // the holder's own name for it ("slurm/4711"); empty: none. One open lease per
+                     // user and key: asking again gives that one
+  std::string name;  // for people; empty: the key, else "lease"
+  std::chrono::milliseconds ttl{60'000};  // it ends so long after the last renewal; 1 s to 30 days
+  std::chrono::milliseconds wait{0};      // how long to wait for room; 0 to 1 hour
+  std::optional<std::uint32_t> uid;       // for whom; only admins may name another
+  std::map<std::string, std::string> labels;
+
+  friend bool operator==(const LeaseRequest&, const LeaseRequest&) = default;
+};
+
+enum class LeaseState : std::uint8_t {
+  kWaiting,    // for room, or for its instance to be made
+  kGranted,    // the instance is its holder's
+  kReleasing,  // over for its holder; the instance is free once no process is left in it
+  kOver,
+};
+
+struct LeaseView {
+  std::uint64_t id = 0;  // of the same numbers as jobs
+  std::string key;
+  std::string name;
+  std::string user;
+  std::uint32_t uid = 0;
+  std::string profile;
+  LeaseState state = LeaseState::kWaiting;
+  std::string reason;  // why it waits or is over
+  std::optional<std::uint32_t> gpu;
+  std::string gpu_uuid;
+  std::optional<std::uint32_t> start;
+  std::string mig_uuid;  // JSON: "uuid"
+  std::string cdi;       // "nvidia.com/gpu=MIG-…", its name for the Container Device Interface
+  // What the holder's process needs: CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES, TANGRAM_…; only
+  // while granted, and only for its owner and admins.
+  std::map<std::string, std::string> environment;
+  std::chrono::milliseconds ttl{0};
+  WallTime asked{};
+  std::optional<WallTime> granted;
+  std::optional<WallTime> expires;  // while granted
+  std::optional<WallTime> ended;
+};
+
+[[nodiscard]] std::string_view name_of(LeaseState state);
+[[nodiscard]] boost::json::value to_json(const LeaseRequest& request);
+[[nodiscard]] Result<LeaseRequest> read_lease_request(const boost::json::value& document);
+// {"ttl": "10m"}, or {} for the one it has.
+[[nodiscard]] Result<std::optional<std::chrono::milliseconds>> read_renewal(
+    const boost::json::value& document);
+[[nodiscard]] boost::json::value to_json(const LeaseView& lease);
+[[nodiscard]] Result<LeaseView> read_lease_view(const boost::json::value& document);
+
+}  // namespace tangram::api

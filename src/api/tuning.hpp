@@ -1,0 +1,51 @@
+// The scheduler's tuning on the wire: what is in force, and a change to some of it. Words and
+// numbers are those of the configuration file's [scheduler]. One rule: a change names only what it
+// changes, and is taken over as a whole or not at all.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <boost/json/value.hpp>
+
+#include "base/error.hpp"
+
+namespace tangram::api {
+
+struct TuningView {
+  std::string threshold;  // "0.4"
+  std::string placement;
+  std::string migration;
+  std::string queue;
+  std::uint32_t most_moves = 0;
+  std::chrono::milliseconds cooldown{0};
+  std::string gain;    // "0.05"
+  std::string window;  // "22:00-06:00"; empty: always
+  bool protect_head = true;
+
+  friend bool operator==(const TuningView&, const TuningView&) = default;
+};
+
+struct TuningChange {
+  std::optional<std::string> threshold = {};
+  std::optional<std::string> placement = {};
+  std::optional<std::string> migration = {};
+  std::optional<std::string> queue = {};
+  std::optional<std::uint32_t> most_moves = {};
+  std::optional<std::chrono::milliseconds> cooldown = {};
+  std::optional<std::string> gain = {};
+  std::optional<std::string> window = {};
+  std::optional<bool> protect_head = {};
+
+  friend bool operator==(const TuningChange&, const TuningChange&) = default;
+};
+
+[[nodiscard]] boost::json::value to_json(const TuningView& tuning);
+[[nodiscard]] Result<TuningView> read_tuning_view(const boost::json::value& document);
+[[nodiscard]] boost::json::value to_json(const TuningChange& change);
+// An empty change is a mistake; what the words mean is checked by the daemon.
+[[nodiscard]] Result<TuningChange> read_tuning_change(const boost::json::value& document);
+
+}  // namespace tangram::api

@@ -1,0 +1,100 @@
+// See connection.hpp: events, written as they come (server-sent events). A reader is nothing but a
+// number, that of the last event he has had: one who is slow or was away reads the pages he missed,
+// and nothing is kept for him. One rule: a number is passed on only together with its event, so
+// that none is lost or doubled wherever the connection breaks.
+#include <boost/asio/post.hpp>
+
+#include "base/text.hpp"
+#include "http/session.hpp"
+
+namespace tangram::http {
+namespace {
+
+constexpr std::size_t kPage = 256;
+constexpr auto kBurst = std::chrono::milliseconds(2);  // what rings so soon after goes along
+
+std::string message_of(const StoredEvent& event) {
+  return cat("id: ", event.id, "\nevent: ", event.kind, "\ndata: ", *event.json, "\n\n");
+}
+
+std::string gap_message(std::uint64_t after, std::uint64_t next) {
+  return cat("event: gap\ndata: {\"after\":", after, ",\"next\":", next, "}\n\n");
+}
+
+// What a page is to this reader; he has come so much further.
+std::string text_of(const EventPage& page, EventWish& wish) {
+  std::string text;
+  const std::uint64_t next = page.events.empty() ? page.last + 1 : page.events.front().id;
+  // A reader who has come further than there are events had them of a store that is no more.
+  if (page.gap || page.last < wish.after) {
+    text = gap_message(wish.after, next);
+    wish.after = next - 1;
+  }
+  for (const StoredEvent& event : page.events) {
+    if (is_wanted(wish, event)) text += message_of(event);
+    wish.after = event.id;
+  }
+  return text;
+}
+
+}  // namespace
+
+// All there is now.
+Task<bool> Session::write_pages(EventWish& wish, bool chunked) {
+  while (may_go_on(wish.caller)) {
+    const Answer<EventPage> page = house_->doors.events(wish.caller, wish.after, kPage);
+    if (!page) co_return false;
+    std::string text = text_of(*page, wish);
+    if (!text.empty()) {
+      const bool written = co_await write_text(std::move(text), chunked);
+      if (!written) co_return false;
+    } else if (!page->events.empty()) {
+      // Many pages without a word for this reader must not keep the others waiting.
+      co_await asio::post(stream_.get_executor(), kTuple);
+    }
+    if (page->events.empty() || wish.after >= page->last) co_return true;
+  }
+  co_return false;
+}
+
+// true: something has happened; false: only time has passed.
+Task<bool> Session::await_ring(std::shared_ptr<Pending> pending) {
+  if (!pending->rung && !pending->gone) {
+    pending->bell.expires_after(house_->options.heartbeat);
+    co_await pending->bell.async_wait(kTuple);
+  }
+  const bool rung = pending->rung;
+  if (rung && !pending->gone) {
+    pending->bell.expires_after(kBurst);
+    co_await pending->bell.async_wait(kTuple);
+  }
+  co_return rung;
+}
+
+Task<bool> Session::write_events(EventWish wish, Frame frame) {
+  const bool chunked = frame.version == 11;
+  const bool begun = co_await write_stream_head("text/event-stream", frame);
+  if (!begun) co_return false;
+  if (frame.head) co_return frame.keep_alive&& chunked;
+  const std::shared_ptr<Pending> pending = begin_waiting();
+  if (wish.follow && house_->open) {
+    pending->tokens.push_back(house_->doors.listen([weak = std::weak_ptr(pending)] {
+      if (const auto waiting = weak.lock()) waiting->ring();
+    }));
+  }
+  while (true) {
+    pending->rung = false;  // what rings from here on is looked for in the next round
+    const bool written = co_await write_pages(wish, chunked);
+    if (!written || pending->gone) co_return false;
+    if (!wish.follow) break;
+    const bool news = co_await await_ring(pending);
+    if (pending->gone || !may_go_on(wish.caller)) co_return false;
+    if (news) continue;
+    const bool alive = co_await write_text(": alive\n\n", chunked);
+    if (!alive) co_return false;
+  }
+  stop_waiting();
+  co_return co_await write_stream_end(frame);
+}
+
+}  // namespace tangram::http

@@ -1,0 +1,174 @@
+// Who may have how many connections, and for how long: callers over TCP who have shown nothing yet,
+// the users of the machine, and those who must always get in.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+
+#include "http/client.hpp"
+#include "http/raw_socket.hpp"
+#include "http/tcp_address.hpp"
+#include "http/test_daemon.hpp"
+#include "http/test_keys.hpp"
+
+namespace tangram::http {
+namespace {
+
+using testing::eventually;
+using ::testing::HasSubstr;
+using testing::Raw;
+using ::testing::StartsWith;
+using testing::TestDaemon;
+using testing::TestKeys;
+
+constexpr std::string_view kHealth = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+constexpr std::string_view kStatus =
+    "GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tangram_1_read\r\n\r\n";
+
+ServerOptions with_tcp(const TestKeys& keys, ServerOptions options) {
+  options.tcp = "127.0.0.1:0";
+  options.certificate = keys.certificate();
+  options.key = keys.key();
+  return options;
+}
+
+// A TCP connection, with TLS once greet() was called.
+class Far {
+ public:
+  explicit Far(TestDaemon& daemon) {
+    const std::uint16_t port = daemon.on_loop([&] { return daemon.server().tcp_port(); });
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    CHECK(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    const timeval patience{60, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    ::SSL_set_fd(ssl_.get(), fd_);
+  }
+  ~Far() {
+    ssl_.reset();
+    ::close(fd_);
+  }
+  Far(const Far&) = delete;
+  Far& operator=(const Far&) = delete;
+  Far(Far&&) = delete;
+  Far& operator=(Far&&) = delete;
+
+  // Without a word from either side.
+  [[nodiscard]] bool is_closed() const {
+    char room = 0;
+    const ssize_t count = ::recv(fd_, &room, 1, 0);
+    return count == 0 || (count < 0 && errno == ECONNRESET);
+  }
+  [[nodiscard]] bool greet() const { return ::SSL_connect(ssl_.get()) == 1; }
+  void say(std::string_view text) const {
+    CHECK(::SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())) > 0);
+  }
+  // Until the text has it, or the other side has closed.
+  [[nodiscard]] std::string hear(std::string_view until = "") const {
+    std::string heard;
+    char room[4096];
+    while (until.empty() || heard.find(until) == std::string::npos) {
+      const int count = ::SSL_read(ssl_.get(), room, sizeof room);
+      if (count <= 0) break;
+      heard.append(room, static_cast<std::size_t>(count));
+    }
+    return heard;
+  }
+
+ private:
+  int fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::unique_ptr<SSL_CTX, decltype(&::SSL_CTX_free)> context_{::SSL_CTX_new(::TLS_client_method()),
+                                                               ::SSL_CTX_free};
+  std::unique_ptr<SSL, decltype(&::SSL_free)> ssl_{::SSL_new(context_.get()), ::SSL_free};
+};
+
+// Both do nothing; the guest for longer.
+TEST(Strangers, MayNotIdleAsGuestsMay) {
+  const TestKeys keys;
+  ServerOptions options;
+  options.stranger_time = std::chrono::seconds(1);
+  TestDaemon daemon(with_tcp(keys, options));
+  const Far guest(daemon);
+  ASSERT_TRUE(guest.greet());
+  guest.say(kStatus);
+  EXPECT_THAT(guest.hear("}\n"), StartsWith("HTTP/1.1 200"));
+  const Far stranger(daemon);
+  ASSERT_TRUE(stranger.greet());
+  stranger.say(kHealth);
+  EXPECT_THAT(stranger.hear(), StartsWith("HTTP/1.1 200"));
+  guest.say(kStatus);
+  EXPECT_THAT(guest.hear("}\n"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(Strangers, DoNotTakeThePlacesOfUsers) {
+  const TestKeys keys;
+  ServerOptions options;
+  options.most_connections = 2;
+  options.reserved_connections = 0;
+  options.most_tcp_connections = 2;
+  TestDaemon daemon(with_tcp(keys, options));
+  {
+    const Far one(daemon);
+    const Far two(daemon);
+    ASSERT_TRUE(one.greet() && two.greet());
+    EXPECT_TRUE(Far(daemon).is_closed());
+    const Raw near(daemon.socket());
+    const Raw nearer(daemon.socket());
+    near.say(kHealth);
+    nearer.say(kHealth);
+    EXPECT_THAT(near.hear("}\n"), StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(nearer.hear("}\n"), StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(Raw(daemon.socket()).hear(), HasSubstr("its 2 connections in use"));
+  }
+  EXPECT_TRUE(eventually([&] {
+    return Client::open(daemon.url(), {.ca_file = keys.ca()}).has_value();
+  })) << "places were not given back";
+}
+
+// Connected as somebody else: the kernel notes who a thread is at that moment.
+Raw connected_as(std::uint32_t uid, const std::string& socket) {
+  CHECK(::syscall(SYS_setresuid, -1, uid, -1) == 0);
+  Raw raw(socket);
+  CHECK(::syscall(SYS_setresuid, -1, 0, -1) == 0);
+  return raw;
+}
+
+TEST(Strangers, AMasterGetsInWhenItIsFull) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  ServerOptions options;
+  options.most_connections = 2;
+  options.reserved_connections = 1;
+  const TestDaemon daemon(options);
+  std::filesystem::permissions(daemon.folder(), std::filesystem::perms(0711));
+  std::vector<Raw> crowd;
+  for (int i = 0; i < 2; ++i) {
+    crowd.push_back(connected_as(65'534, daemon.socket()));
+    crowd.back().say(kHealth);
+    EXPECT_THAT(crowd.back().hear("}\n"), StartsWith("HTTP/1.1 200"));
+  }
+  EXPECT_THAT(connected_as(65'534, daemon.socket()).hear(), StartsWith("HTTP/1.1 503"));
+  const Raw master(daemon.socket());
+  master.say(kHealth);
+  EXPECT_THAT(master.hear("}\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Raw(daemon.socket()).hear(), StartsWith("HTTP/1.1 503"));
+}
+
+TEST(Networks, AreAnAddressOrHalfOfOne) {
+  EXPECT_EQ(network_of("192.0.2.7:51234"), "192.0.2.7");
+  EXPECT_EQ(network_of("[::ffff:192.0.2.7]:51234"), "192.0.2.7");
+  EXPECT_EQ(network_of("[2001:db8:1:2:3:4:5:6]:1"), "2001:db8:1:2::/64");
+  EXPECT_EQ(network_of("[2001:db8:1:2::9]:1"), "2001:db8:1:2::/64");
+  EXPECT_EQ(network_of("[2001:db8:1:3::9]:1"), "2001:db8:1:3::/64");
+  EXPECT_EQ(network_of("[fe80::1%eth0]:1"), "fe80::/64%eth0");
+  EXPECT_EQ(network_of("unknown:0"), "unknown");
+}
+
+}  // namespace
+}  // namespace tangram::http

@@ -1,0 +1,187 @@
+// For tests: what stands behind the doors of a TestDaemon besides jobs: events, leases, tokens. One
+// rule: as there, everything happens on the loop.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/text.hpp"
+#include "http/exchange.hpp"
+
+namespace tangram::http::testing {
+
+class TestEvents {
+ public:
+  void add(std::string kind, std::optional<std::uint64_t> job = std::nullopt) {
+    const std::uint64_t id = ++last_;
+    auto json = std::make_shared<const std::string>(
+        cat(R"({"id":)", id, R"(,"kind":")", kind, R"(","job":)", job.value_or(0), '}'));
+    const std::size_t at = json->find(kind, 7);
+    const std::string_view view = std::string_view(*json).substr(at, kind.size());
+    events_.push_back({id, view, job, std::move(json)});
+    for (const auto& [key, ring] : rings_) ring();
+  }
+  // Those up to this one.
+  void forget(std::uint64_t id) {
+    std::erase_if(events_, [id](const StoredEvent& event) { return event.id <= id; });
+  }
+  [[nodiscard]] std::size_t listeners() const { return rings_.size(); }
+
+  void fill(Doors& d) {
+    d.events = [this](const Caller&, std::uint64_t after, std::size_t most) -> Answer<EventPage> {
+      EventPage page;
+      page.last = last_;
+      const std::uint64_t first = events_.empty() ? last_ + 1 : events_.front().id;
+      page.gap = after + 1 < first;
+      for (std::size_t i = after + 1 > first ? after + 1 - first : 0; i < events_.size(); ++i) {
+        if (page.events.size() == most) break;
+        page.events.push_back(events_[i]);
+      }
+      return page;
+    };
+    d.listen = [this](std::function<void()> ring) -> std::shared_ptr<void> {
+      const std::uint64_t key = ++last_ring_;
+      rings_[key] = std::move(ring);
+      return {this, [this, key](void*) { rings_.erase(key); }};
+    };
+  }
+
+ private:
+  std::vector<StoredEvent> events_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, std::function<void()>> rings_;
+  std::uint64_t last_ring_ = 0;
+};
+
+// Leases of "1g.5gb" are granted at once, others when the test says so.
+class TestLeases {
+ public:
+  struct Lease {
+    api::LeaseView view;
+    std::weak_ptr<int> token;
+    Reply<api::LeaseView> reply;
+  };
+  void grant(std::uint64_t id) {
+    Lease& lease = leases_.at(id);
+    lease.view.state = api::LeaseState::kGranted;
+    if (!lease.token.expired() && lease.reply) std::exchange(lease.reply, nullptr)(lease.view);
+  }
+  // Who asked for it and has not left.
+  [[nodiscard]] std::size_t waiting() const {
+    std::size_t count = 0;
+    for (const auto& [id, lease] : leases_) count += lease.token.expired() ? 0 : 1;
+    return count;
+  }
+
+  void fill(Doors& d) {
+    d.acquire = [this](const Caller& caller, const api::LeaseRequest& request,
+                       Reply<api::LeaseView> reply) -> std::shared_ptr<void> {
+      if (Lease* known = find(request.key)) {
+        reply(known->view);
+        return nullptr;
+      }
+      const std::uint64_t id = 100 + leases_.size();
+      auto token = std::make_shared<int>(0);
+      Lease& lease = leases_[id];
+      lease.view.id = id;
+      lease.view.uid = caller.uid;
+      lease.view.key = request.key;
+      lease.view.profile = request.profile;
+      lease.view.ttl = request.ttl;
+      lease.token = token;
+      lease.reply = std::move(reply);
+      if (request.profile == "9g.90gb") {
+        lease.view.state = api::LeaseState::kOver;
+        lease.reply(std::unexpected(problem(409, "no-room", "there is no room for 9g.90gb.")));
+      } else if (request.profile == "1g.5gb") {
+        grant(id);
+      }
+      return token;
+    };
+    d.leases = [this](const Caller&) -> Answer<std::vector<api::LeaseView>> {
+      std::vector<api::LeaseView> open;
+      for (const auto& [id, lease] : leases_) {
+        if (lease.view.state != api::LeaseState::kOver) open.push_back(lease.view);
+      }
+      return open;
+    };
+    d.lease = [this](const Caller&, std::uint64_t id) -> Answer<api::LeaseView> {
+      if (!leases_.contains(id)) return std::unexpected(none());
+      return leases_.at(id).view;
+    };
+    d.lease_by_key = [this](const Caller&, const std::string& key) -> Answer<api::LeaseView> {
+      const Lease* found = find(key);
+      if (found == nullptr) return std::unexpected(none());
+      return found->view;
+    };
+    d.renew = [this](const Caller&, std::uint64_t id, std::optional<std::chrono::milliseconds> ttl,
+                     const Reply<api::LeaseView>& reply) {
+      if (!leases_.contains(id)) return reply(std::unexpected(none()));
+      api::LeaseView& view = leases_.at(id).view;
+      if (view.state == api::LeaseState::kOver) {
+        return reply(std::unexpected(problem(409, "lease-over", "it is over.")));
+      }
+      view.ttl = ttl.value_or(view.ttl);
+      reply(view);
+    };
+    d.release_lease = [this](const Caller&, std::uint64_t id, const Reply<api::LeaseView>& reply) {
+      if (!leases_.contains(id)) return reply(std::unexpected(none()));
+      leases_.at(id).view.state = api::LeaseState::kOver;
+      reply(leases_.at(id).view);
+    };
+  }
+
+ private:
+  static api::Problem none() { return problem(404, "no-such-lease", "there is no such lease."); }
+  Lease* find(const std::string& key) {
+    for (auto& [id, lease] : leases_) {
+      if (!key.empty() && lease.view.key == key && lease.view.state != api::LeaseState::kOver) {
+        return &lease;
+      }
+    }
+    return nullptr;
+  }
+
+  std::map<std::uint64_t, Lease> leases_;
+};
+
+// Three tokens, one of each scope: "tangram_1_read", "tangram_2_write", "tangram_3_admin".
+class TestTokens {
+ public:
+  bool revoked = false;  // all of them
+
+  void fill(Doors& d) {
+    d.still_valid = [this](const Caller&) { return !revoked; };
+    d.authenticate = [](std::string_view secret) -> Answer<Caller> {
+      constexpr std::string_view kSecrets[] = {"tangram_1_read", "tangram_2_write",
+                                               "tangram_3_admin"};
+      for (std::uint32_t i = 0; i < 3; ++i) {
+        if (secret != kSecrets[i]) continue;
+        return Caller{
+            .uid = 1000 + i, .gid = 1000, .scope = static_cast<api::Scope>(i), .token = i + 1};
+      }
+      return std::unexpected(problem(401, "unauthorized", "the token is not known."));
+    };
+    d.create_token = [](const Caller& caller, const api::TokenRequest& request,
+                        const Reply<api::TokenView>& reply) {
+      api::TokenView token;
+      token.id = 7;
+      token.name = request.name;
+      token.uid = request.uid.value_or(caller.uid);
+      token.scope = request.scope;
+      token.secret = "tangram_7_secret";
+      reply(token);
+    };
+    d.tokens = [](const Caller&) { return std::vector<api::TokenView>(3); };
+    d.revoke_token = [](const Caller&, std::uint64_t id, const Reply<api::TokenView>& reply) {
+      api::TokenView token;
+      token.id = id;
+      token.revoked = true;
+      reply(token);
+    };
+  }
+};
+
+}  // namespace tangram::http::testing
