@@ -2,6 +2,7 @@
 // else that is remembered outside of SQLite, change only after the transaction has succeeded.
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
 #include "store/event_json.hpp"
 #include "store/parts.hpp"
@@ -63,6 +64,10 @@ void write_rows(Statements& statements, const Changes& changes) {
     Query(statements.get("DELETE FROM instances WHERE instance = ?")).bind(id).run();
   }
   for (const MoveRow& row : changes.moves) write(statements, row);
+  for (const EventRow& row : changes.events) write(statements, row);
+  for (const LeaseRow& row : changes.leases) write(statements, row);
+  for (const SubmissionRow& row : changes.submissions) write(statements, row);
+  for (const TokenRow& row : changes.tokens) write(statements, row);
   for (const auto& [name, value] : changes.facts) {
     Query(statements.get("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)"))
         .bind(name, value)
@@ -98,6 +103,8 @@ Result<void> Store::commit(const Changes& changes) {
   Parts& parts = *parts_;
   const std::uint64_t last = parts.sequence + changes.steps.size();
   const bool snapshot_due = last >= parts.snapshot + kStepsPerSnapshot;
+  std::uint64_t last_event = parts.last_event;
+  for (const EventRow& event : changes.events) CHECK(event.id == ++last_event);
   const auto done = parts.in_transaction("write to", [&]() -> Result<void> {
     if (parts.sequence == 0) write_beginning(parts.statements, changes);
     write_steps(parts.statements, changes.steps, parts.sequence);
@@ -109,6 +116,7 @@ Result<void> Store::commit(const Changes& changes) {
   });
   if (!done) return done;
   parts.sequence = last;
+  parts.last_event = last_event;
   if (snapshot_due) parts.snapshot = last;
   return {};
 }

@@ -23,6 +23,7 @@ Result<Counts> Store::counts() {
         "SELECT max(coalesce((SELECT max(sequence) FROM journal), 0), "
         "coalesce((SELECT max(sequence) FROM snapshots), 0))");
     counts.snapshots = number("SELECT count(*) FROM snapshots");
+    counts.events = number("SELECT count(*) FROM events");
     counts.bytes = number("PRAGMA page_count") * number("PRAGMA page_size");
     return counts;
   });

@@ -45,10 +45,16 @@ void fields(V& v, X& x) {
   v("restart", x.spec.restart);
   v("max_restarts", x.spec.max_restarts);
   v("held", x.spec.held);
+  v("over_limit", x.spec.over_limit);
 }
-template <class V, OneOf<core::JobCancelled, core::JobHeld, core::JobReleased> X>
+template <class V, Of<core::JobCancelled> X>
 void fields(V& v, X& x) {
   v("job", x.job);
+}
+template <class V, OneOf<core::JobHeld, core::JobReleased> X>
+void fields(V& v, X& x) {
+  v("job", x.job);
+  v("limit", x.limit);
 }
 template <class V, OneOf<core::JobReady, core::TrafficSwitched> X>
 void fields(V& v, X& x) {

@@ -21,7 +21,7 @@ std::vector<Row> read_all(Statements& statements, const char* sql, Read read) {
 
 void load_jobs(Statements& statements, std::size_t most_over, Contents& out) {
   Query past(statements.get(sql::kPastJobs));
-  past.bind(std::numeric_limits<std::int64_t>::max(), most_over);
+  past.bind(std::numeric_limits<std::int64_t>::max(), most_over);  // and no filter
   while (most_over > 0 && past.next()) out.jobs.push_back(read_job(past));
   Query living(statements.get(sql::kLivingJobs));
   while (living.next()) out.jobs.push_back(read_job(living));
@@ -106,6 +106,7 @@ Result<Contents> Store::load(std::size_t most_over_jobs) {
     load_jobs(parts_->statements, most_over_jobs, out);
     out.gpus = read_all<GpuRow>(parts_->statements, sql::kGpus, read_gpu);
     out.instances = read_all<InstanceRow>(parts_->statements, sql::kInstances, read_instance);
+    out.leases = read_all<LeaseRow>(parts_->statements, sql::kOpenLeases, read_lease);
     Query facts = parts_->query("SELECT name, value FROM facts");
     while (facts.next()) out.facts[facts.column<std::string>(0)] = facts.column<std::string>(1);
     load_counts(parts_->statements, out);
@@ -132,6 +133,19 @@ Result<Beginning> Store::beginning() {
     const auto sequence =
         oldest.next() ? oldest.column<std::optional<std::uint64_t>>(0) : std::nullopt;
     if (!sequence) return not_found(cat("the store ", parts_->path, " never had a batch."));
+    return state_before(*sequence + 1);
+  });
+}
+
+Result<Beginning> Store::state_before(std::uint64_t step) {
+  return parts_->guarded("read", [&]() -> Result<Beginning> {
+    const ReadTransaction together(parts_->db);
+    Query newest = parts_->query("SELECT max(sequence) FROM snapshots WHERE sequence < ?");
+    const auto sequence =
+        newest.bind(step).next() ? newest.column<std::optional<std::uint64_t>>(0) : std::nullopt;
+    if (!sequence) {
+      return not_found(cat("the store ", parts_->path, " does not go back to step ", step, "."));
+    }
     auto saved = or_say_where(load_saved(parts_->statements, parts_->models, kSnapshot, *sequence),
                               parts_->path);
     if (!saved) return std::unexpected(saved.error());

@@ -12,7 +12,8 @@ namespace tangram::store {
 
 class LockFile {
  public:
-  // At once or not at all; the error names the process that has it.
+  // At once or not at all, unless its owner is dead already; the error names the process that has
+  // it.
   [[nodiscard]] static Result<LockFile> take(const std::string& store_path);
 
  private:

@@ -76,7 +76,9 @@ Result<void> prepare(SQLite::Database& db, const std::string& path, const OpenOp
   const auto version = version_of(db, path);
   if (!version) return std::unexpected(version.error());
   if (const auto known = check_version(*version, path, schema); !known) return known;
-  if (const auto whole = check_whole(db, path); !whole) return whole;
+  if (const auto whole = options.check ? check_whole(db, path) : Result<void>(); !whole) {
+    return whole;
+  }
   if (*version < schema.version) {
     if (options.read_only) {
       return invalid(cat("the store ", path, " has version ", *version, ", this Tangram version ",
@@ -99,6 +101,8 @@ void find_ends(Store::Parts& parts) {
   const auto last = static_cast<std::uint64_t>(
       parts.db.execAndGet("SELECT coalesce(max(sequence), 0) FROM journal").getInt64());
   parts.sequence = std::max(last, parts.snapshot);
+  parts.last_event = static_cast<std::uint64_t>(
+      parts.db.execAndGet("SELECT coalesce(max(id), 0) FROM events").getInt64());
 }
 
 }  // namespace

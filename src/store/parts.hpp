@@ -59,6 +59,7 @@ struct Store::Parts {
   Models models;
   std::uint64_t sequence = 0;  // of the last step
   std::uint64_t snapshot = 0;  // of the newest snapshot
+  std::uint64_t last_event = 0;
 };
 
 // Several reads of one moment, also while a daemon writes. Within another one it does nothing.

@@ -3,6 +3,8 @@
 // stays open behind it.
 #pragma once
 
+#include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -65,6 +67,9 @@ class Query {
   void bind_one(int at, WallTime value) {
     statement_.bind(at, static_cast<std::int64_t>(value.time_since_epoch().count()));
   }
+  void bind_one(int at, std::chrono::microseconds value) {
+    statement_.bind(at, static_cast<std::int64_t>(value.count()));
+  }
   void bind_one(int at, std::integral auto value) {
     statement_.bind(at, static_cast<std::int64_t>(value));
   }
@@ -76,6 +81,9 @@ class Query {
   void read_column(int at, std::string& value) { value = statement_.getColumn(at).getString(); }
   void read_column(int at, WallTime& value) {
     value = WallTime(std::chrono::microseconds(statement_.getColumn(at).getInt64()));
+  }
+  void read_column(int at, std::chrono::microseconds& value) {
+    value = std::chrono::microseconds(statement_.getColumn(at).getInt64());
   }
   template <std::integral T>
   void read_column(int at, T& value) {

@@ -14,7 +14,8 @@
 namespace tangram::store {
 namespace {
 
-constexpr std::size_t kStepsAtOnce = 1000;
+constexpr std::uint64_t kStepsAtOnce = 1000;
+constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 
 Result<core::Scheduler> scheduler_at(const Beginning& beginning) {
   const auto policies = policies::find_policies(beginning.scheduler.rest.tuning);
@@ -73,25 +74,35 @@ std::string difference(const core::Saved& replayed, const core::Saved& stored) {
   return job.empty() ? "the model of a GPU" : job;
 }
 
+// Steps of the journal after `from`, at most up to `to`, each told to `each`: the last one told.
+template <class Each>
+Result<std::uint64_t> for_steps(Store& store, std::uint64_t from, std::uint64_t to, Each each) {
+  while (from < to) {
+    const auto steps = store.steps(from + 1, std::min<std::uint64_t>(kStepsAtOnce, to - from));
+    if (!steps) return std::unexpected(steps.error());
+    for (const Step& step : *steps) {
+      if (step.sequence != from + 1) {
+        return failed(cat("step ", from + 1, " is missing from the journal."));
+      }
+      if (const auto done = each(step); !done) return std::unexpected(done.error());
+      from = step.sequence;
+    }
+    if (steps->empty()) break;
+  }
+  return from;
+}
+
 Result<Replayed> replay_from(Store& store, const Beginning& beginning) {
   auto scheduler = scheduler_at(beginning);
   if (!scheduler) return std::unexpected(scheduler.error());
   Replayed replayed{.first = 0, .last = beginning.sequence, .steps = 0};
-  while (true) {
-    const auto steps = store.steps(replayed.last + 1, kStepsAtOnce);
-    if (!steps) return std::unexpected(steps.error());
-    for (const Step& step : *steps) {
-      if (step.sequence != replayed.last + 1) {
-        return failed(cat("step ", replayed.last + 1, " is missing from the journal."));
-      }
-      if (const auto same = replay_step(*scheduler, step); !same) {
-        return std::unexpected(same.error());
-      }
-      replayed.last = step.sequence;
-      if (replayed.steps++ == 0) replayed.first = step.sequence;
-    }
-    if (steps->size() < kStepsAtOnce) break;
-  }
+  const auto each = [&](const Step& step) {
+    if (replayed.steps++ == 0) replayed.first = step.sequence;
+    return replay_step(*scheduler, step);
+  };
+  const auto last = for_steps(store, beginning.sequence, kNoEnd, each);
+  if (!last) return std::unexpected(last.error());
+  replayed.last = *last;
   const auto stored = store.scheduler();
   if (!stored) return std::unexpected(stored.error());
   const core::Saved end = scheduler->save();
@@ -108,6 +119,21 @@ Result<Replayed> replay(Store& store) {
     const auto beginning = store.beginning();
     if (!beginning) return std::unexpected(beginning.error());
     return replay_from(store, *beginning);
+  });
+}
+
+Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence) {
+  return store.parts_->guarded("replay", [&]() -> Result<core::Scheduler> {
+    const ReadTransaction together(store.parts_->db);
+    const auto beginning = store.state_before(sequence);
+    if (!beginning) return std::unexpected(beginning.error());
+    auto scheduler = scheduler_at(*beginning);
+    if (!scheduler) return scheduler;
+    const auto each = [&](const Step& step) { return replay_step(*scheduler, step); };
+    const auto last = for_steps(store, beginning->sequence, sequence - 1, each);
+    if (!last) return std::unexpected(last.error());
+    if (*last + 1 == sequence) return scheduler;
+    return not_found(cat("the journal of ", store.path(), " has no step ", sequence, " yet."));
   });
 }
 

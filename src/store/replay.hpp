@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/error.hpp"
+#include "core/scheduler.hpp"
 #include "store/store.hpp"
 
 namespace tangram::store {
@@ -18,5 +19,9 @@ struct Replayed {
 
 // The error names the first step that differs, with both texts.
 [[nodiscard]] Result<Replayed> replay(Store& store);
+
+// The scheduler as it was before that step. An error: the journal does not go back so far, or it
+// decides otherwise than was written down.
+[[nodiscard]] Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence);
 
 }  // namespace tangram::store

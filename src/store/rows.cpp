@@ -4,15 +4,18 @@
 namespace tangram::store {
 namespace {
 
+// Lists go without the requests, which are large.
 #define JOB_COLUMNS                                                                      \
   "id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, port, run, " \
-  "exit_code, exit_signal, restarts, submitted, started, ended, coalesce(request, '') "  \
-  "FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
+  "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, "
+#define JOB_OF_A_LIST JOB_COLUMNS "'' FROM jobs "
+#define JOB_WITH_REQUEST \
+  JOB_COLUMNS "coalesce(request, '') FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
 
 constexpr const char* kWriteJobRow =
     "INSERT INTO jobs (id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, "
-    "port, run, exit_code, exit_signal, restarts, submitted, started, ended) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "port, run, exit_code, exit_signal, restarts, submitted, started, ended, kind, placed) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (id) DO UPDATE SET "
     "uid = excluded.uid, user = excluded.user, name = excluded.name, "
     "profile = excluded.profile, state = excluded.state, over = excluded.over, "
@@ -20,7 +23,8 @@ constexpr const char* kWriteJobRow =
     "mig_uuid = excluded.mig_uuid, port = excluded.port, run = excluded.run, "
     "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
     "restarts = excluded.restarts, submitted = excluded.submitted, "
-    "started = excluded.started, ended = excluded.ended";
+    "started = excluded.started, ended = excluded.ended, kind = excluded.kind, "
+    "placed = excluded.placed";
 constexpr const char* kWriteRunRow =
     "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "
     "stop_asked, exit_code, exit_signal, reason, asked, started, ended) "
@@ -57,10 +61,16 @@ constexpr const char* kWriteMoveRow =
 
 namespace sql {
 
-const char* const kJob = "SELECT " JOB_COLUMNS "WHERE id = ?";
+const char* const kJob = "SELECT " JOB_WITH_REQUEST "WHERE id = ?";
+#define PAST_FILTER                                                                               \
+  "AND (?4 IS NULL OR profile = ?4) AND (?5 IS NULL OR state = ?5) "                              \
+  "AND (?6 IS NULL OR ended >= ?6) AND (?7 IS NULL OR ended < ?7) AND (?8 IS NULL OR name = ?8) " \
+  "ORDER BY id DESC LIMIT ?2"
 const char* const kPastJobs =
-    "SELECT " JOB_COLUMNS "WHERE over = 1 AND id < ? ORDER BY id DESC LIMIT ?";
-const char* const kLivingJobs = "SELECT " JOB_COLUMNS "WHERE over = 0 ORDER BY id";
+    "SELECT " JOB_OF_A_LIST "WHERE over = 1 AND id < ?1 AND ?3 IS NULL " PAST_FILTER;
+const char* const kPastJobsOfUser =
+    "SELECT " JOB_OF_A_LIST "WHERE over = 1 AND user = ?3 AND id < ?1 " PAST_FILTER;
+const char* const kLivingJobs = "SELECT " JOB_OF_A_LIST "WHERE over = 0 ORDER BY id";
 const char* const kRunsOfJob =
     "SELECT run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "
     "stop_asked, exit_code, exit_signal, reason, asked, started, ended "
@@ -81,7 +91,7 @@ JobRow read_job(Query& query) {
   JobRow row;
   query.row(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
-            row.restarts, row.submitted, row.started, row.ended, row.request);
+            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.request);
   return row;
 }
 
@@ -116,7 +126,7 @@ void write(Statements& statements, const JobRow& row) {
   Query(statements.get(kWriteJobRow))
       .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
-            row.restarts, row.submitted, row.started, row.ended)
+            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed)
       .run();
   if (row.request.empty()) return;  // it is there already
   Query(statements.get("INSERT INTO requests (job, request) VALUES (?, ?) "

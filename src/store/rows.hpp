@@ -1,5 +1,5 @@
 // The rows that people see, to and from the tables. Private to the store. One rule: the order of
-// columns is written down once per table, here and in rows.cpp side by side.
+// columns is written down once per table, in rows.cpp and rows_more.cpp side by side.
 #pragma once
 
 #include "store/query.hpp"
@@ -9,12 +9,18 @@ namespace tangram::store {
 
 namespace sql {
 extern const char* const kJob;
-extern const char* const kPastJobs;
+extern const char* const kPastJobs;        // before an id, so many; then the filter
+extern const char* const kPastJobsOfUser;  // the same
 extern const char* const kLivingJobs;
 extern const char* const kRunsOfJob;
 extern const char* const kGpus;
 extern const char* const kInstances;
 extern const char* const kMovesOfJob;
+extern const char* const kLease;
+extern const char* const kOpenLeases;
+extern const char* const kEventsAfter;
+extern const char* const kSubmission;
+extern const char* const kTokens;
 }  // namespace sql
 
 [[nodiscard]] JobRow read_job(Query& query);
@@ -22,11 +28,19 @@ extern const char* const kMovesOfJob;
 [[nodiscard]] GpuRow read_gpu(Query& query);
 [[nodiscard]] InstanceRow read_instance(Query& query);
 [[nodiscard]] MoveRow read_move(Query& query);
+[[nodiscard]] EventRow read_event_row(Query& query);
+[[nodiscard]] LeaseRow read_lease(Query& query);
+[[nodiscard]] SubmissionRow read_submission(Query& query);
+[[nodiscard]] TokenRow read_token(Query& query);
 
 void write(Statements& statements, const JobRow& row);
 void write(Statements& statements, const RunRow& row);
 void write(Statements& statements, const GpuRow& row);
 void write(Statements& statements, const InstanceRow& row);
 void write(Statements& statements, const MoveRow& row);
+void write(Statements& statements, const EventRow& row);
+void write(Statements& statements, const LeaseRow& row);
+void write(Statements& statements, const SubmissionRow& row);
+void write(Statements& statements, const TokenRow& row);
 
 }  // namespace tangram::store

@@ -24,6 +24,9 @@ struct Schema {
   std::span<const Migration> migrations;
 };
 
+extern const char* const kSchemaVersion1;
+extern const char* const kToVersion2;
+
 // Ours.
 [[nodiscard]] const Schema& current_schema();
 

@@ -4,9 +4,8 @@
 #include "store/schema.hpp"
 
 namespace tangram::store {
-namespace {
 
-constexpr const char* kVersion1 = R"sql(
+const char* const kSchemaVersion1 = R"sql(
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE jobs (
   id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,
@@ -59,11 +58,5 @@ CREATE TABLE forgotten (
   one INTEGER PRIMARY KEY CHECK (one = 1), jobs INTEGER NOT NULL, last_job INTEGER NOT NULL);
 INSERT INTO forgotten VALUES (1, 0, 0);
 )sql";
-
-constexpr Schema kSchema{.version = 1, .sql = kVersion1, .migrations = {}};
-
-}  // namespace
-
-const Schema& current_schema() { return kSchema; }
 
 }  // namespace tangram::store

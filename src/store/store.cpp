@@ -1,13 +1,10 @@
-// See store.hpp: opening, and the histories. The rest is in commit.cpp, load.cpp and trim.cpp.
+// See store.hpp: opening, and the journal. The rest is in commit.cpp, load.cpp, histories.cpp and
+// trim.cpp.
 #include "store/store.hpp"
-
-#include <algorithm>
-#include <limits>
 
 #include "base/text.hpp"
 #include "store/event_json.hpp"
 #include "store/parts.hpp"
-#include "store/rows.hpp"
 
 namespace tangram::store {
 
@@ -30,35 +27,6 @@ void Store::Parts::take_back() {
   } catch (const SQLite::Exception&) {
     // It was rolled back already; the next attempt tells if something is still wrong.
   }
-}
-
-Result<std::vector<JobRow>> Store::past_jobs(std::uint64_t before_id, std::size_t most) {
-  return parts_->guarded("read", [&]() -> Result<std::vector<JobRow>> {
-    std::vector<JobRow> rows;
-    Query query = parts_->query(sql::kPastJobs);
-    // SQLite's numbers have a sign.
-    query.bind(std::min<std::uint64_t>(before_id, std::numeric_limits<std::int64_t>::max()), most);
-    while (query.next()) rows.push_back(read_job(query));
-    return rows;
-  });
-}
-
-Result<std::optional<JobRow>> Store::job(std::uint64_t id) {
-  return parts_->guarded("read", [&]() -> Result<std::optional<JobRow>> {
-    Query query = parts_->query(sql::kJob);
-    if (!query.bind(id).next()) return std::nullopt;
-    return read_job(query);
-  });
-}
-
-Result<std::vector<RunRow>> Store::runs(std::uint64_t job) {
-  return parts_->guarded("read", [&]() -> Result<std::vector<RunRow>> {
-    std::vector<RunRow> rows;
-    Query query = parts_->query(sql::kRunsOfJob);
-    query.bind(job);
-    while (query.next()) rows.push_back(read_run(query));
-    return rows;
-  });
 }
 
 Result<std::vector<Step>> Store::steps(std::uint64_t from, std::size_t most) {

@@ -17,6 +17,10 @@
 #include "core/event.hpp"
 #include "core/saved.hpp"
 
+namespace tangram::core {
+class Scheduler;
+}
+
 namespace tangram::store {
 
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
@@ -35,7 +39,10 @@ struct JobRow {
   std::uint64_t id = 0;
   std::uint32_t uid = 0;
   std::string user;
-  std::string request;  // JSON of api::JobRequest; in a change, empty: as it was
+  std::string kind = "batch";  // or service, lease
+  // JSON of api::JobRequest or, of a lease, of api::LeaseRequest. Empty in a change: as it was;
+  // empty in lists, because it is large.
+  std::string request;
   std::string name;
   std::string profile;
   std::string state;  // name of api::JobState
@@ -52,6 +59,7 @@ struct JobRow {
   WallTime submitted{};
   std::optional<WallTime> started;
   std::optional<WallTime> ended;
+  std::optional<std::uint64_t> placed = {};  // the step that gave it its present or last place
 };
 
 // One run: one replica of a job, one shim, one place.
@@ -104,8 +112,52 @@ struct MoveRow {
   std::string result;  // empty: under way
 };
 
+// Something that happened, for whoever follows along. Numbered without gaps, for ever.
+struct EventRow {
+  std::uint64_t id = 0;    // in a batch: last_event() + 1 and so on
+  std::uint64_t step = 0;  // of the journal
+  WallTime wall{};
+  std::string kind;
+  std::optional<std::uint64_t> job;
+  std::string event;  // JSON of api::EventView
+};
+
+// What a lease has beyond its job. Times are of the machine's own clock since its boot: leases do
+// not outlive that, and nobody can set it.
+struct LeaseRow {
+  std::uint64_t job = 0;
+  std::string key;
+  std::chrono::microseconds ttl{0};
+  std::chrono::microseconds wait_until{0};
+  std::optional<std::chrono::microseconds> deadline = {};  // once granted
+  std::optional<WallTime> granted = {};
+};
+
+// A submission that its caller may repeat without a second job coming of it.
+struct SubmissionRow {
+  std::uint32_t uid = 0;
+  std::string key;
+  std::string fingerprint;
+  std::uint64_t job = 0;
+  WallTime wall{};
+};
+inline constexpr std::chrono::hours kSubmissionsKept{24};
+
+struct TokenRow {
+  std::uint64_t id = 0;
+  std::string hash;  // SHA-256 of the secret, hexadecimal
+  std::string name;
+  std::uint32_t uid = 0;
+  std::string user;
+  std::string scope;  // name of api::Scope
+  WallTime created{};
+  WallTime expires{};  // of one that was revoked: when
+  bool revoked = false;
+};
+inline constexpr std::chrono::hours kDeadTokensKept{24};
+
 // Everything of one batch. Rows replace those of the same key (job, run, gpu, instance; a move: job
-// and begun).
+// and begun; a submission: uid and key). A lease goes with its job.
 struct Changes {
   std::vector<Step> steps;
   core::SavedChanges scheduler;
@@ -115,6 +167,10 @@ struct Changes {
   std::vector<InstanceRow> instances;
   std::vector<std::uint32_t> instances_gone;
   std::vector<MoveRow> moves;
+  std::vector<EventRow> events;
+  std::vector<LeaseRow> leases;
+  std::vector<SubmissionRow> submissions;
+  std::vector<TokenRow> tokens;
   std::map<std::string, std::string> facts;  // small things by name: the boot, the node's name
   // With the first batch: what the scheduler was made with, for replay. Needed only if a
   // TuningChanged is in that batch.
@@ -130,7 +186,8 @@ struct Contents {
   std::vector<RunRow> runs;  // by run; all runs of the jobs above
   std::vector<GpuRow> gpus;
   std::vector<InstanceRow> instances;
-  std::vector<MoveRow> moves;  // of the jobs above, by begun
+  std::vector<MoveRow> moves;    // of the jobs above, by begun
+  std::vector<LeaseRow> leases;  // that are not over, by job
   std::map<std::string, std::string> facts;
   std::uint64_t jobs_over = 0;  // ever
   std::uint64_t last_job = 0;   // the highest id ever given
@@ -154,9 +211,33 @@ struct Counts {
   std::uint64_t first_step = 0;  // of the journal; 0: it is empty
   std::uint64_t last_step = 0;   // ever
   std::uint64_t snapshots = 0;
+  std::uint64_t events = 0;
   std::uint64_t bytes = 0;
 
   friend bool operator==(const Counts&, const Counts&) = default;
+};
+
+// Which of the jobs that are over; what is not said does not matter.
+struct PastFilter {
+  std::optional<std::string> user = {};
+  std::optional<std::string> profile = {};
+  std::optional<std::string> state = {};
+  std::optional<std::string> name = {};
+  std::optional<WallTime> since = {};  // ended at or after it
+  std::optional<WallTime> until = {};  // ended before it
+};
+
+// What a user held of a profile within a span.
+struct UsageRow {
+  std::string user;
+  std::string profile;
+  std::uint64_t jobs = 0;
+  std::chrono::microseconds held{0};  // of all runs together
+};
+
+struct PlacementStep {
+  std::uint64_t sequence = 0;
+  WallTime wall{};
 };
 
 struct Replayed;  // replay.hpp
@@ -164,12 +245,13 @@ struct Replayed;  // replay.hpp
 struct Retention {
   std::chrono::hours jobs{24 * 30};  // after their end
   std::size_t most_jobs = 100'000;   // that are over
-  std::size_t most_steps = 200'000;  // of the journal
+  std::size_t most_steps = 200'000;  // of the journal; and so many events
 };
 
 struct OpenOptions {
   bool read_only = false;  // for looking; takes no lock
   bool create = true;
+  bool check = true;  // all of it, page by page; who opened it before may know that it is whole
 };
 
 // Not safe to use from several threads at once.
@@ -199,13 +281,35 @@ class Store {
   [[nodiscard]] Result<void> commit(const Changes& changes);
 
   // Jobs that are over, for histories; the newest first.
-  [[nodiscard]] Result<std::vector<JobRow>> past_jobs(std::uint64_t before_id, std::size_t most);
+  [[nodiscard]] Result<std::vector<JobRow>> past_jobs(std::uint64_t before_id, std::size_t most,
+                                                      const PastFilter& filter = {});
   [[nodiscard]] Result<std::optional<JobRow>> job(std::uint64_t id);
   [[nodiscard]] Result<std::vector<RunRow>> runs(std::uint64_t job);
+  [[nodiscard]] Result<std::optional<LeaseRow>> lease(std::uint64_t job);
+  // By user, then by profile; runs clipped to the span, those still going count to its end. Nothing
+  // for `user`: all of them.
+  [[nodiscard]] Result<std::vector<UsageRow>> usage(WallTime from, WallTime to,
+                                                    const std::optional<std::string>& user);
+  // The step that gave the job its present or last place, if the journal still has it. A move gives
+  // no other one: that is explained by the move.
+  [[nodiscard]] Result<std::optional<PlacementStep>> placement_step(std::uint64_t job);
+
+  // At most so many events after that one, by id. Those before first_event() are forgotten.
+  [[nodiscard]] Result<std::vector<EventRow>> events(std::uint64_t after, std::size_t most);
+  [[nodiscard]] Result<std::uint64_t> first_event();  // that is kept; last_event() + 1 if none is
+  [[nodiscard]] std::uint64_t last_event() const;     // ever, as this Store knows it; 0: none
+
+  // What a caller asked before under this key, if that is not too long ago.
+  [[nodiscard]] Result<std::optional<SubmissionRow>> submission(std::uint32_t uid,
+                                                                const std::string& key);
+  [[nodiscard]] Result<std::vector<TokenRow>> tokens();  // by id
+  [[nodiscard]] Result<std::uint64_t> last_token();      // the highest id ever given
 
   // The journal from a step on, and the state before its first one.
   [[nodiscard]] Result<std::vector<Step>> steps(std::uint64_t from, std::size_t most);
   [[nodiscard]] Result<Beginning> beginning();
+  // The newest state that is kept from before a step.
+  [[nodiscard]] Result<Beginning> state_before(std::uint64_t step);
 
   // Removes what is older than retention says, in small bites (true: there is more); the journal is
   // cut only behind a snapshot. Tells which runs are forgotten, so that their folders can go too.
@@ -217,6 +321,7 @@ class Store {
 
  private:
   friend Result<Replayed> replay(Store& store);
+  friend Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence);
   std::unique_ptr<Parts> parts_;
 };
 

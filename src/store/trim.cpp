@@ -65,6 +65,36 @@ bool cut_journal(Store::Parts& parts, std::uint64_t at) {
   return number(left) > 0;
 }
 
+// Whether more is to be cut. The newest event stays: it says which numbers were given.
+bool cut_events(Store::Parts& parts, std::uint64_t most) {
+  most = std::max<std::uint64_t>(most, 1);
+  if (parts.last_event <= most) return false;
+  Query query = parts.query(
+      "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id <= ? ORDER BY id LIMIT ?)");
+  query.bind(parts.last_event - most, kStepsPerBite).run();
+  return query.changes() == kStepsPerBite;
+}
+
+bool cut_submissions(Store::Parts& parts) {
+  const auto now = std::chrono::system_clock::now();
+  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - kSubmissionsKept;
+  Query query = parts.query(
+      "DELETE FROM submissions WHERE (uid, key) IN "
+      "(SELECT uid, key FROM submissions WHERE wall <= ? LIMIT ?)");
+  query.bind(oldest, kStepsPerBite).run();
+  return query.changes() == kStepsPerBite;
+}
+
+// Those that let nobody in any more; one that is revoked expires at that moment.
+bool cut_tokens(Store::Parts& parts) {
+  const auto now = std::chrono::system_clock::now();
+  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - kDeadTokensKept;
+  Query query = parts.query(
+      "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE expires < ? LIMIT ?)");
+  query.bind(oldest, kStepsPerBite).run();
+  return query.changes() == kStepsPerBite;
+}
+
 }  // namespace
 
 Result<bool> Store::trim(const Retention& retention, std::vector<std::uint32_t>& runs_gone) {
@@ -78,7 +108,11 @@ Result<bool> Store::trim(const Retention& retention, std::vector<std::uint32_t>&
     if (too_long) parts.take_snapshot(parts.sequence);
     snapshot_taken = too_long;
     const bool more_steps = cut_journal(parts, cut_at(parts, retention.most_steps));
-    return more_steps || static_cast<std::int64_t>(ids.size()) == kJobsPerBite;
+    const bool more_events = cut_events(parts, retention.most_steps);
+    const bool more_submissions = cut_submissions(parts);
+    const bool more_tokens = cut_tokens(parts);
+    return more_steps || more_events || more_submissions || more_tokens ||
+           static_cast<std::int64_t>(ids.size()) == kJobsPerBite;
   });
   if (!more) runs_gone.resize(known);
   if (more && snapshot_taken) parts.snapshot = parts.sequence;

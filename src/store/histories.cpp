@@ -1,0 +1,139 @@
+// See store.hpp: what was, for people and for who follows along: jobs, usage, events, submissions.
+#include <algorithm>
+#include <limits>
+
+#include "store/parts.hpp"
+#include "store/rows.hpp"
+
+namespace tangram::store {
+namespace {
+
+// SQLite's numbers have a sign.
+std::uint64_t signed_limit(std::uint64_t number) {
+  return std::min<std::uint64_t>(number, std::numeric_limits<std::int64_t>::max());
+}
+
+// A run holds its instance from the decision to its end; one that was forgotten about ended with
+// its job.
+constexpr const char* kUsage =
+    "SELECT user, profile, count(DISTINCT job), sum(min(until, ?2) - max(asked, ?1)) FROM ("
+    "  SELECT jobs.user AS user, jobs.profile AS profile, runs.job AS job, runs.asked AS asked,"
+    "    coalesce(runs.ended, CASE WHEN jobs.over = 1 THEN jobs.ended END, ?2) AS until"
+    "  FROM runs JOIN jobs ON jobs.id = runs.job"
+    "  WHERE (runs.ended > ?1 OR runs.ended IS NULL) AND runs.asked < ?2"
+    "    AND (?3 IS NULL OR jobs.user = ?3)) "
+    "WHERE until > ?1 AND until > asked GROUP BY user, profile ORDER BY user, profile";
+
+}  // namespace
+
+Result<std::vector<JobRow>> Store::past_jobs(std::uint64_t before_id, std::size_t most,
+                                             const PastFilter& filter) {
+  return parts_->guarded("read", [&]() -> Result<std::vector<JobRow>> {
+    std::vector<JobRow> rows;
+    Query query = parts_->query(filter.user ? sql::kPastJobsOfUser : sql::kPastJobs);
+    query.bind(signed_limit(before_id), signed_limit(most), filter.user, filter.profile,
+               filter.state, filter.since, filter.until, filter.name);
+    while (query.next()) rows.push_back(read_job(query));
+    return rows;
+  });
+}
+
+Result<std::optional<JobRow>> Store::job(std::uint64_t id) {
+  return parts_->guarded("read", [&]() -> Result<std::optional<JobRow>> {
+    Query query = parts_->query(sql::kJob);
+    if (!query.bind(signed_limit(id)).next()) return std::nullopt;
+    return read_job(query);
+  });
+}
+
+Result<std::vector<RunRow>> Store::runs(std::uint64_t job) {
+  return parts_->guarded("read", [&]() -> Result<std::vector<RunRow>> {
+    std::vector<RunRow> rows;
+    Query query = parts_->query(sql::kRunsOfJob);
+    query.bind(signed_limit(job));
+    while (query.next()) rows.push_back(read_run(query));
+    return rows;
+  });
+}
+
+Result<std::optional<LeaseRow>> Store::lease(std::uint64_t job) {
+  return parts_->guarded("read", [&]() -> Result<std::optional<LeaseRow>> {
+    Query query = parts_->query(sql::kLease);
+    if (!query.bind(signed_limit(job)).next()) return std::nullopt;
+    return read_lease(query);
+  });
+}
+
+Result<std::vector<UsageRow>> Store::usage(WallTime from, WallTime to,
+                                           const std::optional<std::string>& user) {
+  return parts_->guarded("read", [&]() -> Result<std::vector<UsageRow>> {
+    std::vector<UsageRow> rows;
+    Query query = parts_->query(kUsage);
+    query.bind(from, to, user);
+    while (query.next()) {
+      UsageRow& row = rows.emplace_back();
+      query.row(row.user, row.profile, row.jobs, row.held);
+    }
+    return rows;
+  });
+}
+
+Result<std::optional<PlacementStep>> Store::placement_step(std::uint64_t job) {
+  return parts_->guarded("read", [&]() -> Result<std::optional<PlacementStep>> {
+    Query query = parts_->query(
+        "SELECT sequence, wall FROM journal WHERE sequence = (SELECT placed FROM jobs "
+        "WHERE id = ?)");
+    if (!query.bind(signed_limit(job)).next()) return std::nullopt;
+    PlacementStep step;
+    query.row(step.sequence, step.wall);
+    return step;
+  });
+}
+
+Result<std::vector<EventRow>> Store::events(std::uint64_t after, std::size_t most) {
+  return parts_->guarded("read", [&]() -> Result<std::vector<EventRow>> {
+    std::vector<EventRow> rows;
+    Query query = parts_->query(sql::kEventsAfter);
+    query.bind(signed_limit(after), signed_limit(most));
+    while (query.next()) rows.push_back(read_event_row(query));
+    return rows;
+  });
+}
+
+Result<std::uint64_t> Store::first_event() {
+  return parts_->guarded("read", [&]() -> Result<std::uint64_t> {
+    Query query = parts_->query("SELECT min(id) FROM events");
+    const auto first = query.next() ? query.column<std::optional<std::uint64_t>>(0) : std::nullopt;
+    return first.value_or(parts_->last_event + 1);
+  });
+}
+
+std::uint64_t Store::last_event() const { return parts_->last_event; }
+
+Result<std::optional<SubmissionRow>> Store::submission(std::uint32_t uid, const std::string& key) {
+  return parts_->guarded("read", [&]() -> Result<std::optional<SubmissionRow>> {
+    const auto now = std::chrono::system_clock::now();
+    const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - kSubmissionsKept;
+    Query query = parts_->query(sql::kSubmission);
+    if (!query.bind(uid, key, oldest).next()) return std::nullopt;
+    return read_submission(query);
+  });
+}
+
+Result<std::vector<TokenRow>> Store::tokens() {
+  return parts_->guarded("read", [&]() -> Result<std::vector<TokenRow>> {
+    std::vector<TokenRow> rows;
+    Query query = parts_->query(sql::kTokens);
+    while (query.next()) rows.push_back(read_token(query));
+    return rows;
+  });
+}
+
+Result<std::uint64_t> Store::last_token() {
+  return parts_->guarded("read", [&]() -> Result<std::uint64_t> {
+    Query query = parts_->query("SELECT seq FROM sqlite_sequence WHERE name = 'tokens'");
+    return query.next() ? query.column<std::uint64_t>(0) : 0;
+  });
+}
+
+}  // namespace tangram::store
