@@ -19,9 +19,10 @@ class Clock {
   [[nodiscard]] Instant now() const;
   // For people and records only; nothing is decided by it.
   [[nodiscard]] static api::WallTime wall();
+  // Of the machine, suspended time included; nobody can set it.
+  [[nodiscard]] static std::chrono::microseconds since_boot();
 
  private:
-  static std::chrono::microseconds since_boot();  // suspended time included
   static Instant local_time();
 
   Instant origin_;

@@ -9,6 +9,7 @@
 
 #include "api/job.hpp"
 #include "base/text.hpp"
+#include "daemon/tuning_text.hpp"
 #include "files/read_file.hpp"
 #include "files/toml_table.hpp"
 #include "policies/registry.hpp"
@@ -77,32 +78,6 @@ Result<unsigned> parse_mode(const std::string& text) {
   return mode;
 }
 
-// "22:00-06:00"
-Result<core::DayWindow> parse_window(const std::string& text) {
-  const auto minutes = [](std::string_view part) -> std::optional<int> {
-    if (part.size() != 5 || part[2] != ':') return std::nullopt;
-    const auto two = [](std::string_view digits, int highest) -> std::optional<int> {
-      int value = 0;
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value);
-      if (error != std::errc() || end != digits.data() + 2 || value > highest) return std::nullopt;
-      return value;
-    };
-    const auto hour = two(part.substr(0, 2), 23);
-    const auto minute = two(part.substr(3, 2), 59);
-    if (!hour || !minute) return std::nullopt;
-    return *hour * 60 + *minute;
-  };
-  if (text.empty()) return core::DayWindow{};
-  const auto from = text.size() == 11 && text[5] == '-' ? minutes(text.substr(0, 5)) : std::nullopt;
-  const auto to = text.size() == 11 ? minutes(text.substr(6)) : std::nullopt;
-  if (!from || !to) {
-    return invalid(cat(tangram::quoted(text),
-                       " is no window of the day; write it as in \"22:00-06:00\", in "
-                       "local time"));
-  }
-  return core::DayWindow{.from_s = *from * 60, .to_s = *to * 60};
-}
-
 void read_daemon(const Section& in, Config& config) {
   in.allow({"state_dir", "socket", "socket_mode"});
   in.read("state_dir", config.state_dir);
@@ -110,8 +85,34 @@ void read_daemon(const Section& in, Config& config) {
   in.keep("socket_mode", parse_mode(in.table().text_or("socket_mode", "0666")), config.socket_mode);
 }
 
+void read_tcp(const Section& in, Config& config) {
+  in.allow({"listen", "certificate", "key"});
+  in.read("listen", config.tcp.listen);
+  in.read("certificate", config.tcp.certificate);
+  in.read("key", config.tcp.key);
+  if (config.tcp.listen.empty()) return;
+  if (config.tcp.listen.find(':') == std::string::npos) {
+    in.mistake("listen", cat(tangram::quoted(config.tcp.listen),
+                             " is no address and port; write it as in \"0.0.0.0:7443\""));
+  }
+  if (config.tcp.certificate.empty() || config.tcp.key.empty()) {
+    in.mistake("listen", "TCP is served with TLS only: give certificate and key too");
+  }
+}
+
+void read_access(const Section& in, Config& config) {
+  in.allow({"admins", "connections_per_user", "slices_per_user", "jobs_per_user",
+            "submissions_per_second"});
+  in.read("admins", config.admins);
+  in.read_number("connections_per_user", {1, 100'000}, config.connections_per_user);
+  in.read_number("slices_per_user", {0, kMany}, config.limits.slices);
+  in.read_number("jobs_per_user", {0, kMany}, config.limits.jobs);
+  in.read_number("submissions_per_second", {0, kMany}, config.limits.submissions_per_second);
+}
+
 void read_log(const Section& in, Config& config) {
-  in.allow({"level", "format"});
+  in.allow({"level", "format", "audit"});
+  in.read("audit", config.audit);
   in.read("level", config.log_level);
   constexpr std::array levels = {"debug", "info", "warn", "error"};
   if (std::ranges::find(levels, config.log_level) == levels.end()) {
@@ -163,12 +164,7 @@ void read_scheduler(const Section& in, Config& config) {
   auto cooldown = std::chrono::duration_cast<std::chrono::milliseconds>(tuning.restraint.cooldown);
   in.read("cooldown", cooldown);
   tuning.restraint.cooldown = cooldown;
-  const auto gain = core::Threshold::parse(in.table().text_or("gain", "0"));
-  if (gain) {
-    tuning.restraint.smallest_gain_ppm = gain->billionths() / 1000;
-  } else {
-    in.mistake("gain", gain.error().message);
-  }
+  in.keep("gain", parse_gain(in.table().text_or("gain", "0")), tuning.restraint.smallest_gain_ppm);
   in.keep("window", parse_window(in.table().text_or("window", "")), tuning.restraint.window);
   in.read("protect_head", tuning.restraint.protect_head);
 }
@@ -213,7 +209,9 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
     const char* name;
     void (*read)(const Section&, Config&);
   };
-  constexpr std::array<Reader, 6> readers = {{{"daemon", read_daemon},
+  constexpr std::array<Reader, 8> readers = {{{"daemon", read_daemon},
+                                              {"tcp", read_tcp},
+                                              {"access", read_access},
                                               {"log", read_log},
                                               {"device", read_device},
                                               {"scheduler", read_scheduler},
@@ -248,7 +246,10 @@ std::vector<std::string> needs_restart(const Config& now, const Config& next) {
   compare("daemon.state_dir", now.state_dir, next.state_dir);
   compare("daemon.socket", now.socket, next.socket);
   compare("daemon.socket_mode", now.socket_mode, next.socket_mode);
+  compare("tcp.listen", now.tcp.listen, next.tcp.listen);
+  compare("access.connections_per_user", now.connections_per_user, next.connections_per_user);
   compare("log.format", now.log_json, next.log_json);
+  compare("log.audit", now.audit, next.audit);
   compare("device.nvml", now.library, next.library);
   compare("device.emulate", now.emulate, next.emulate);
   compare("device.enable_mig", now.enable_mig, next.enable_mig);

@@ -17,14 +17,37 @@ namespace tangram::daemon {
 
 inline constexpr const char* kConfigFile = "/etc/tangram/tangram.toml";
 
+// How much one user may have; 0: as much as there is. Admins have no limit.
+struct UserLimits {
+  std::uint32_t slices = 0;  // compute slices of jobs that run or wait; what is beyond is held
+  std::uint32_t jobs = 0;    // not over; what is beyond is refused
+  std::uint32_t submissions_per_second = 0;  // over a few seconds; what is beyond is refused
+
+  friend bool operator==(const UserLimits&, const UserLimits&) = default;
+};
+
+// HTTP over TLS for callers elsewhere, who show a token.
+struct Tcp {
+  std::string listen;       // "0.0.0.0:7443"; empty: not at all
+  std::string certificate;  // PEM, the chain
+  std::string key;          // PEM
+};
+
 struct Config {
   // [daemon]
   std::string state_dir = "/var/lib/tangram";
   std::string socket = "/run/tangram/tangram.sock";
   unsigned socket_mode = 0666;
+  // [tcp]
+  Tcp tcp;
+  // [access]
+  std::string admins;  // a group; root always is one
+  std::uint32_t connections_per_user = 256;
+  UserLimits limits;
   // [log]
   std::string log_level = "info";
   bool log_json = false;
+  std::string audit;  // who did what; empty: audit.log in state_dir
   // [device]
   std::string library;  // empty: TANGRAM_NVML, else the driver's
   std::string emulate;  // a node like 4xA100-40GB; empty: real GPUs

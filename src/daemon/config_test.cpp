@@ -22,6 +22,9 @@ TEST(Config, ThePackagedFileIsTheDefaults) {
   const Config defaults;
   EXPECT_EQ(config->tuning, defaults.tuning);
   EXPECT_EQ(config->fatal_xids, defaults.fatal_xids);
+  EXPECT_EQ(config->limits, defaults.limits);
+  EXPECT_EQ(config->admins, defaults.admins);
+  EXPECT_EQ(config->tcp.certificate, defaults.tcp.certificate);
   EXPECT_EQ(config->grace, defaults.grace);
   EXPECT_EQ(config->start_time, defaults.start_time);
   EXPECT_EQ(config->log_bytes, defaults.log_bytes);
@@ -41,9 +44,20 @@ TEST(Config, EveryKeyIsTakenOver) {
 state_dir = "/s"
 socket = "/k"
 socket_mode = "0600"
+[tcp]
+listen = "127.0.0.1:7443"
+certificate = "/c.pem"
+key = "/k.pem"
+[access]
+admins = "wheel"
+connections_per_user = 7
+slices_per_user = 7
+jobs_per_user = 20
+submissions_per_second = 5
 [log]
 level = "debug"
 format = "json"
+audit = "/a.log"
 [device]
 nvml = "/lib/x.so"
 enable_mig = true
@@ -77,6 +91,13 @@ most_steps = 5000
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->state_dir, "/s");
   EXPECT_EQ(config->socket_mode, 0600U);
+  EXPECT_EQ(config->tcp.listen, "127.0.0.1:7443");
+  EXPECT_EQ(config->tcp.certificate, "/c.pem");
+  EXPECT_EQ(config->tcp.key, "/k.pem");
+  EXPECT_EQ(config->admins, "wheel");
+  EXPECT_EQ(config->connections_per_user, 7U);
+  EXPECT_EQ(config->limits, (UserLimits{.slices = 7, .jobs = 20, .submissions_per_second = 5}));
+  EXPECT_EQ(config->audit, "/a.log");
   EXPECT_TRUE(config->log_json);
   EXPECT_TRUE(config->enable_mig);
   EXPECT_EQ(config->change_time, std::chrono::seconds(5));
@@ -89,7 +110,7 @@ most_steps = 5000
   EXPECT_FALSE(config->tuning.restraint.protect_head);
   EXPECT_EQ(config->log_bytes, 1U << 20U);
   EXPECT_EQ(config->retention.jobs, std::chrono::hours(48));
-  EXPECT_EQ(needs_restart(Config(), *config).size(), 10U);
+  EXPECT_EQ(needs_restart(Config(), *config).size(), 13U);
 }
 
 TEST(Config, NoXidNeedBeFatal) {
@@ -115,7 +136,10 @@ TEST_P(Mistakes, AreNamedWithTheirPlace) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, Mistakes,
-    testing::Values(Mistake{"[demon]\n", "daemon"}, Mistake{"[daemon]\nsockt = \"x\"\n", "socket"},
+    testing::Values(Mistake{"[tcp]\nlisten = \"0.0.0.0:7443\"\n", "certificate and key"},
+                    Mistake{"[tcp]\nlisten = \"7443\"\n", "0.0.0.0:7443"},
+                    Mistake{"[access]\nslices_per_user = -1\n", "slices_per_user"},
+                    Mistake{"[demon]\n", "daemon"}, Mistake{"[daemon]\nsockt = \"x\"\n", "socket"},
                     Mistake{"[daemon]\nsocket_mode = \"999\"\n", "octal"},
                     Mistake{"[log]\nlevel = \"loud\"\n", "warn"},
                     Mistake{"[device]\nchange_time = \"soon\"\n", "change_time"},

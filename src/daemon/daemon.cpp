@@ -1,6 +1,7 @@
 // See daemon.hpp.
 #include "daemon/daemon.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -15,16 +16,20 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/json/serialize.hpp>
 #include <spdlog/spdlog.h>
 #include <systemd/sd-daemon.h>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
 #include "daemon/cgroups.hpp"
 #include "daemon/engine.hpp"
+#include "daemon/front.hpp"
 #include "daemon/hardware.hpp"
+#include "daemon/leases.hpp"
 #include "daemon/log.hpp"
-#include "daemon/reception.hpp"
 #include "daemon/supervisor.hpp"
+#include "daemon/tuning_text.hpp"
 #include "files/boot_id.hpp"
 #include "files/installed.hpp"
 #include "http/server.hpp"
@@ -71,7 +76,7 @@ struct Daemon::Parts {
   std::unique_ptr<Hardware> hardware;
   Cgroups cgroups;
   std::unique_ptr<Supervisor> supervisor;
-  std::unique_ptr<Reception> reception;
+  std::unique_ptr<Front> front;
   std::unique_ptr<http::Server> server;
 };
 
@@ -89,7 +94,12 @@ Result<void> Daemon::run() {
   http::ServerOptions options;
   options.socket = config_.socket;
   options.mode = config_.socket_mode;
-  auto server = http::Server::open(parts_->loop, options, parts_->reception->doors());
+  options.most_per_user = config_.connections_per_user;
+  options.most_connections = std::max(options.most_connections, 4 * options.most_per_user);
+  options.tcp = config_.tcp.listen;
+  options.certificate = config_.tcp.certificate;
+  options.key = config_.tcp.key;
+  auto server = http::Server::open(parts_->loop, options, parts_->front->doors());
   if (!server) return std::unexpected(server.error());
   parts_->server = *std::move(server);
   trim_later(kTrimEvery);
@@ -168,9 +178,10 @@ Result<void> Daemon::open() {
   options.cgroup = parts_->cgroups.folder;
   parts_->supervisor = std::make_unique<Supervisor>(parts_->loop, *parts_->engine,
                                                     *parts_->hardware, std::move(options));
-  parts_->reception =
-      std::make_unique<Reception>(parts_->loop, *parts_->engine, *parts_->hardware,
-                                  *parts_->supervisor, parts_->cgroups, !config_.emulate.empty());
+  auto front = Front::open(parts_->loop, *parts_->engine, *parts_->hardware, *parts_->supervisor,
+                           parts_->cgroups, config_);
+  if (!front) return std::unexpected(front.error());
+  parts_->front = *std::move(front);
   // First of all, and tried again if the store cannot be written: what is left of a job is found by
   // the node's name, and a reboot by the boot's.
   parts_->engine->post(Input{.event = core::WakeUp{}, .note = [node](Records& records) {
@@ -190,6 +201,11 @@ bool Daemon::was_rebooted() const {
   bool had_runs = false;
   for (const auto& [id, run] : parts_->engine->records().runs()) {
     if (run.over) continue;
+    const store::JobRow* job = parts_->engine->records().job(run.job);
+    if (job != nullptr && job->kind == "lease") {
+      had_runs = true;
+      continue;
+    }
     const std::string folder = parts_->supervisor->folder_of(run);
     if (shim::shim_lives(folder) || !shim::was_started(folder)) return false;
     had_runs = true;
@@ -203,13 +219,18 @@ void Daemon::agree() {
   hands.destroy = [this](const core::DestroyInstance& wanted) {
     parts_->hardware->destroy(wanted);
   };
-  hands.start = [this](const core::StartJob& wanted) { parts_->supervisor->start(wanted); };
-  hands.stop = [this](const core::StopJob& wanted) { parts_->supervisor->stop(wanted); };
+  Leases& leases = parts_->front->leases();
+  hands.start = [this, &leases](const core::StartJob& wanted) {
+    leases.owns(wanted.job) ? leases.start(wanted) : parts_->supervisor->start(wanted);
+  };
+  hands.stop = [this, &leases](const core::StopJob& wanted) {
+    leases.owns(wanted.job) ? leases.stop(wanted) : parts_->supervisor->stop(wanted);
+  };
   hands.switch_traffic = [this](const core::SwitchTraffic& wanted) {
     parts_->supervisor->switch_traffic(wanted);
   };
   parts_->engine->use(std::move(hands), [this](const std::vector<std::uint64_t>& jobs) {
-    parts_->reception->changed(jobs);
+    parts_->front->changed(jobs);
   });
   parts_->hardware->on_lost = [this](core::GpuId gpu) { parts_->supervisor->end_runs_on(gpu); };
 
@@ -222,15 +243,21 @@ void Daemon::agree() {
       if (was.health == core::Health::kOk) {
         parts_->engine->post(core::GpuHealth{core::GpuId(gpu), core::Health::kUnresponsive});
       }
-      // It was an Xid that cordoned it, and the reboot has reset it.
-      if (was.cordoned) parts_->engine->post(core::GpuUncordoned{core::GpuId(gpu)});
+      // The reboot has reset it; what an operator cordoned stays so.
+      const auto& facts = parts_->engine->facts();
+      const auto by_xid = facts.find(xid_cordon(core::GpuId(gpu)));
+      if (was.cordoned && by_xid != facts.end() && by_xid->second == "yes") {
+        parts_->engine->post(core::GpuUncordoned{core::GpuId(gpu)});
+      }
     }
     parts_->supervisor->adopt(true);
+    leases.adopt(true);
     give_up_runs();
     parts_->hardware->agree(true);
   } else {
     parts_->hardware->agree(false);
     parts_->supervisor->adopt(false);
+    leases.adopt(false);
   }
   take_over_tuning();
   parts_->engine->wake_again();
@@ -246,6 +273,7 @@ void Daemon::give_up_runs() {
     for (const std::uint32_t id : open) {
       store::RunRow* run = records.edit_run(id);
       run->over = true;
+      run->ended = Clock::wall();
       run->reason = "the node was rebooted while it ran";
       if (store::JobRow* job = records.edit_job(run->job)) job->reason = run->reason;
     }
@@ -253,12 +281,25 @@ void Daemon::give_up_runs() {
   parts_->engine->post(Input{.event = core::WakeUp{}, .note = note});
 }
 
-// The file has the last word at every start.
+// The file has the last word when it says something new; else what was tuned at run time stays.
 void Daemon::take_over_tuning() {
-  if (parts_->engine->scheduler().node().tuning() == config_.tuning) return;
+  const std::string said = boost::json::serialize(api::to_json(view_of(config_.tuning)));
+  if (tuning_said_.empty()) {
+    const auto& facts = parts_->engine->facts();
+    if (const auto at = facts.find("tuning"); at != facts.end()) tuning_said_ = at->second;
+  }
+  if (said == tuning_said_) return;
+  tuning_said_ = said;
   const auto policies = policies::find_policies(config_.tuning);
-  if (!policies) return;  // the configuration was checked
-  parts_->engine->post(core::TuningChanged{config_.tuning, *policies});
+  CHECK(policies.has_value());  // the configuration was checked
+  const bool is_so = parts_->engine->scheduler().node().tuning() == config_.tuning;
+  const auto note = [said](Records& records) { records.set_fact("tuning", said); };
+  if (is_so) {
+    parts_->engine->post(Input{.event = core::WakeUp{}, .note = note});
+  } else {
+    parts_->engine->post(
+        Input{.event = core::TuningChanged{config_.tuning, *policies}, .note = note});
+  }
 }
 
 void Daemon::listen_to_signals() {
@@ -299,9 +340,16 @@ void Daemon::reload() {
   config_.tuning = next->tuning;
   config_.fatal_xids = next->fatal_xids;
   config_.retention = next->retention;
+  config_.admins = next->admins;
+  config_.limits = next->limits;
+  parts_->front->reload(config_);
   parts_->hardware->set_fatal_xids(next->fatal_xids);
   parts_->supervisor->set_defaults(supervisor_options(*next));
   take_over_tuning();
+  const Tcp& tcp = next->tcp.listen.empty() ? config_.tcp : next->tcp;
+  if (const auto renewed = parts_->server->reload_keys(tcp.certificate, tcp.key); !renewed) {
+    spdlog::error("the certificate was not read again: {}", renewed.error().message);
+  }
   sd_notify(0, "READY=1");
   spdlog::info("the configuration was read again");
 }

@@ -44,6 +44,7 @@ class Daemon {
 
   Config config_;
   std::optional<std::string> config_path_;
+  std::string tuning_said_;  // by the file, when it was last taken over
   std::unique_ptr<Parts> parts_;
 };
 

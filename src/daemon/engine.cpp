@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/json/serialize.hpp>
 #include <spdlog/spdlog.h>
 
 #include "base/check.hpp"
@@ -99,7 +100,12 @@ void Engine::flush() {
   record_jobs(batch, batch.changes.scheduler);
   record_instances(batch.changes.scheduler);
   const std::vector<std::uint64_t> changed = records_.take_changes(batch.changes);
+  number(batch);
+  const auto begun = std::chrono::steady_clock::now();
   const auto committed = store_.commit(batch.changes);
+  if (measures_.stored) {
+    measures_.stored(std::chrono::steady_clock::now() - begun, committed.has_value());
+  }
   if (!committed) {
     take_back(batch, committed.error());
     return;
@@ -111,10 +117,18 @@ void Engine::flush() {
 
 void Engine::step(Batch& batch, Input& input) {
   if (input.note) input.note(records_);
+  Happenings happenings(scheduler_->node(), records_, batch.happened,
+                        store_.last_step() + batch.changes.steps.size() + 1);
+  happenings.before(input.event, input.by);
   const Instant now = std::max(clock_->now(), scheduler_->node().now());
   const std::size_t before = batch.actions.size();
   core::Actions actions;
+  const auto begun = std::chrono::steady_clock::now();
   scheduler_->step(now, input.event, actions);
+  if (measures_.stepped) {
+    measures_.stepped(input.event, std::chrono::steady_clock::now() - begun);
+  }
+  happenings.after(actions);
   for (core::Action& action : actions) {
     record(batch, action);
     batch.actions.push_back(std::move(action));
@@ -129,8 +143,23 @@ void Engine::step(Batch& batch, Input& input) {
   batch.changes.steps.push_back(std::move(line));
 }
 
+// The numbers of a batch that cannot be committed are the next one's.
+void Engine::number(Batch& batch) const {
+  std::uint64_t id = store_.last_event();
+  for (Happened& each : batch.happened) {
+    each.view.id = ++id;
+    batch.changes.events.push_back({.id = id,
+                                    .step = each.step,
+                                    .wall = each.view.time,
+                                    .kind = each.view.kind,
+                                    .job = each.view.job,
+                                    .event = boost::json::serialize(api::to_json(each.view))});
+  }
+}
+
 void Engine::finish(Batch& batch, const std::vector<std::uint64_t>& changed) {
   for (const core::Action& action : batch.actions) perform(action);
+  if (happened_ && !batch.changes.events.empty()) happened_(batch.changes.events);
   for (Input& input : batch.inputs) {
     if (input.done) input.done({});
   }
@@ -143,7 +172,7 @@ void Engine::take_back(Batch& batch, const Error& error) {
   if (store_trouble_ != error.message) spdlog::error("{}", error.message);
   store_trouble_ = error.message;
   const std::uint64_t last_job = records_.last_job();
-  const auto reloaded = load(scheduler_->node().tuning());
+  const auto reloaded = load(core::Tuning(first_tuning_));  // a copy: load() replaces it
   if (!reloaded) {
     // Without a store that can even be read there is nothing left to stand on.
     spdlog::critical("cannot read the store back: {}", reloaded.error().message);
@@ -169,6 +198,7 @@ void Engine::take_back(Batch& batch, const Error& error) {
 }
 
 void Engine::perform(const core::Action& action) {
+  if (measures_.performed) measures_.performed(action);
   if (const auto* wake = std::get_if<core::WakeAt>(&action)) {
     arm(wake->when);
   } else if (const auto* create = std::get_if<core::CreateInstance>(&action)) {

@@ -20,6 +20,8 @@
 #include "core/event.hpp"
 #include "core/scheduler.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/happenings.hpp"
+#include "daemon/measures.hpp"
 #include "daemon/records.hpp"
 #include "store/store.hpp"
 
@@ -42,13 +44,16 @@ struct Input {
   core::Event event;
   std::function<void(Records&)> note = {};      // what to remember along with it; may be empty
   std::function<void(Result<void>)> done = {};  // after the commit, or why there was none
-  bool wish = false;  // of a caller, who can be refused; everything else is a fact
+  bool wish = false;    // of a caller, who can be refused; everything else is a fact
+  std::string by = {};  // who asked for it, for the events of what operators do; empty: nobody
 };
 
 class Engine {
  public:
   // `changed` is told the jobs whose records changed, after the commit.
   using OnChanged = std::function<void(const std::vector<std::uint64_t>&)>;
+  // And of what happened, once it is durable.
+  using OnHappened = std::function<void(const std::vector<store::EventRow>&)>;
 
   Engine(boost::asio::io_context& loop, store::Store& store);
   ~Engine();
@@ -60,6 +65,8 @@ class Engine {
   // From the store; a fresh one begins with `tuning`. Nothing is performed before hands are given.
   [[nodiscard]] Result<void> load(const core::Tuning& tuning);
   void use(Hands hands, OnChanged changed);
+  void tell(OnHappened happened) { happened_ = std::move(happened); }
+  void measure(Measures measures) { measures_ = std::move(measures); }
 
   void post(Input input);
   void post(core::Event event) { post(Input{.event = std::move(event)}); }
@@ -83,6 +90,7 @@ class Engine {
     store::Changes changes;
     core::Actions actions;
     std::map<std::uint64_t, core::JobNews> ends;
+    std::vector<Happened> happened;
   };
 
   void schedule_flush();
@@ -91,6 +99,7 @@ class Engine {
   void record(Batch& batch, const core::Action& action);
   void record(Batch& batch, const core::JobReport& report);
   void record(const core::MoveReport& report);
+  void number(Batch& batch) const;
   void record_run(const core::StartJob& start);
   void record_jobs(const Batch& batch, const core::SavedChanges& changes);
   void record_job(const core::SavedJob& saved);
@@ -110,6 +119,8 @@ class Engine {
   core::Tuning first_tuning_;
   Hands hands_;
   OnChanged changed_;
+  OnHappened happened_;
+  Measures measures_;
   std::deque<Input> inputs_;
   bool flush_due_ = false;
   std::string store_trouble_;  // empty: the store can be written

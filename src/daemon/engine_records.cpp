@@ -86,6 +86,9 @@ void Engine::record(Batch& batch, const core::Action& action) {
 void Engine::record(Batch& batch, const core::JobReport& report) {
   store::JobRow* job = records_.edit_job(report.job.value());
   if (job == nullptr) return;
+  if (report.news == core::JobNews::kPlaced) {
+    job->placed = store_.last_step() + batch.changes.steps.size() + 1;
+  }
   if (is_end(report.news)) batch.ends[report.job.value()] = report.news;
   if (report.news == core::JobNews::kLost && job->reason.empty()) job->reason = "its GPU was lost";
   if (report.news == core::JobNews::kRequeued && job->run) {  // else it had not begun
@@ -124,6 +127,7 @@ void Engine::record_jobs(const Batch& batch, const core::SavedChanges& changes) 
 void Engine::record_job(const core::SavedJob& saved) {
   store::JobRow* row = records_.edit_job(saved.job.id.value());
   if (row == nullptr) return;
+  const bool was_held = row->state == api::name_of(api::JobState::kHeld);
   row->state = api::name_of(state_of(saved.job.phase));
   const core::Replica& main = saved.job.main;
   const core::Entry* entry = main.instance == core::kNoInstance
@@ -146,10 +150,8 @@ void Engine::record_job(const core::SavedJob& saved) {
     }
   }
   if (saved.job.phase == core::JobPhase::kHeld) {
-    row->reason = (saved.job.holds & core::kHoldUnservable) != 0
-                      ? cat("no GPU in service has the profile ", row->profile)
-                      : "held by its user";
-  } else if (saved.job.phase == core::JobPhase::kQueued && row->reason.starts_with("held by")) {
+    row->reason = why_held(saved.job.holds, row->profile);
+  } else if (saved.job.phase == core::JobPhase::kQueued && was_held) {
     row->reason.clear();
   }
 }
@@ -165,7 +167,13 @@ void Engine::record_end(std::uint64_t id, core::JobNews news) {
       state(api::JobState::kCompleted);
       break;
     case core::JobNews::kCancelled:
-      state(api::JobState::kCancelled);
+      // Why it was held is over with it.
+      if (row->state == api::name_of(api::JobState::kHeld) && row->kind != "lease") {
+        row->reason.clear();
+      }
+      // That its holder gives it back is how a lease should end.
+      state(row->kind == "lease" && row->reason == "released" ? api::JobState::kCompleted
+                                                              : api::JobState::kCancelled);
       break;
     case core::JobNews::kRefusedDuplicate:
     case core::JobNews::kRefusedProfile:

@@ -29,6 +29,7 @@ Hardware::Hardware(boost::asio::io_context& loop, Engine& engine, HardwareOption
 Hardware::~Hardware() {
   *alive_ = false;
   if (events_) events_->stop();
+  if (counters_) counters_->stop();
   threads_->looking.join();
   workers_.reset();
 }

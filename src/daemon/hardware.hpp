@@ -19,6 +19,7 @@
 #include "core/action.hpp"
 #include "core/ids.hpp"
 #include "daemon/engine.hpp"
+#include "device/counters.hpp"
 #include "device/device.hpp"
 #include "device/events.hpp"
 #include "device/library.hpp"
@@ -41,6 +42,11 @@ struct HardwareOptions {
   std::chrono::milliseconds observe_every{10'000};
   std::set<std::uint64_t> fatal_xids;
 };
+
+// The fact that says whether it was an Xid that cordoned the GPU: a reboot undoes only that.
+[[nodiscard]] inline std::string xid_cordon(core::GpuId gpu) {
+  return "xid-cordon-" + std::to_string(gpu.value());
+}
 
 // A GPU with what stands on it, seen at one moment.
 struct Sight {
@@ -79,8 +85,19 @@ class Hardware {
   // None of the instances that the scheduler holds stands.
   [[nodiscard]] bool has_nothing() const;
   [[nodiscard]] const std::string& driver() const { return driver_; }
+  [[nodiscard]] std::vector<device::ErrorCount> errors() const { return library_->errors(); }
+  // As last measured, if the GPU has such a counter.
+  [[nodiscard]] std::optional<device::PcieThroughput> throughput(const std::string& uuid) const;
   [[nodiscard]] std::optional<core::GpuId> id_of(const std::string& uuid) const;
   [[nodiscard]] std::string uuid_of(core::GpuId gpu) const;
+
+  // Of an instance that the scheduler has: whether it is there.
+  [[nodiscard]] bool stands(core::InstanceId instance) const {
+    return instances_.contains(instance.value());
+  }
+  // The processes in it, looked up off the loop; none: could not look.
+  void occupants(core::GpuId gpu, core::InstanceId instance,
+                 const std::function<void(const std::optional<std::vector<unsigned>>&)>& told);
 
   // The emulated node only: the process is seen on the instance, as a CUDA process would be.
   void register_process(const std::string& mig_uuid, int pid);
@@ -149,6 +166,7 @@ class Hardware {
   std::set<std::uint32_t> undestroyed_;                   // by InstanceId: it failed
   std::unique_ptr<device::Workers> workers_;
   std::unique_ptr<device::Events> events_;
+  std::unique_ptr<device::Counters> counters_;
   std::unique_ptr<Threads> threads_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -16,6 +16,8 @@
 namespace tangram::daemon {
 namespace {
 
+constexpr std::chrono::seconds kCountEvery{10};  // a reading takes the driver 20 ms
+
 Sight look_at(const device::Library& library, const std::string& uuid) {
   Sight sight;
   sight.gpu.uuid = uuid;
@@ -44,7 +46,16 @@ Sight look_at(const device::Library& library, const std::string& uuid) {
 
 void Hardware::watch() {
   listen();
+  counters_ = std::make_unique<device::Counters>(library_, gpus_, kCountEvery, nullptr);
   look_around();
+}
+
+std::optional<device::PcieThroughput> Hardware::throughput(const std::string& uuid) const {
+  const auto sample = counters_ ? counters_->last(uuid) : std::nullopt;
+  if (!sample || std::chrono::steady_clock::now() - sample->at > 3 * kCountEvery) {
+    return std::nullopt;
+  }
+  return sample->throughput;
 }
 
 // Anew after a GPU was lost and is back: a lost one is not listened to any more.
@@ -71,9 +82,12 @@ void Hardware::told(const device::DeviceEvent& event) {
       spdlog::warn("GPU {} reports Xid {}", id->value(), event.xid);
       if (options_.fatal_xids.contains(event.xid)) {
         spdlog::error(
-            "GPU {} is cordoned: Xid {} is fatal. A reboot of the node takes it back into service.",
-            id->value(), event.xid);
-        engine_.post(core::GpuCordoned{*id});
+            "GPU {} is cordoned: Xid {} is fatal. A reboot of the node or `tangram uncordon {}` "
+            "takes it back into service.",
+            id->value(), event.xid, id->value());
+        engine_.post(Input{.event = core::GpuCordoned{*id}, .note = [gpu = *id](Records& records) {
+                             records.set_fact(xid_cordon(gpu), "yes");
+                           }});
       }
       look_around();
       break;
@@ -116,6 +130,29 @@ void Hardware::look_around() {
       seen(std::move(sights));
     });
   });
+}
+
+// In one that is gone, nobody is.
+void Hardware::occupants(
+    core::GpuId gpu, core::InstanceId instance,
+    const std::function<void(const std::optional<std::vector<unsigned>>&)>& told) {
+  const auto at = instances_.find(instance.value());
+  if (at == instances_.end()) {
+    boost::asio::post(loop_, [told] { told(std::vector<unsigned>()); });
+    return;
+  }
+  const auto look = [this, alive = alive_, told, library = library_, uuid = uuid_of(gpu),
+                     gi = at->second.gi] {
+    std::optional<std::vector<unsigned>> pids;
+    if (const auto found = device::processes(*library, uuid, gi)) {
+      pids.emplace();
+      for (const device::Process& each : *found) pids->push_back(each.pid);
+    }
+    boost::asio::post(loop_, [alive, told, pids = std::move(pids)] {
+      if (*alive) told(pids);
+    });
+  };
+  boost::asio::post(threads_->looking, look);
 }
 
 void Hardware::look_takes_too_long(const std::string& uuid) {

@@ -9,6 +9,11 @@
 
 namespace tangram::daemon {
 
+// Of a token: it tells nothing about which part of it is wrong.
+inline api::Problem unauthorized() {
+  return {401, "urn:tangram:unauthorized", "Not authenticated",
+          "this token lets nobody in: it is unknown, expired or revoked."};
+}
 inline api::Problem forbidden(std::string detail) {
   return {403, "urn:tangram:forbidden", "Not allowed", std::move(detail)};
 }
@@ -17,6 +22,15 @@ inline api::Problem missing(std::string detail) {
 }
 inline api::Problem conflict(std::string detail) {
   return {409, "urn:tangram:conflict", "Not possible now", std::move(detail)};
+}
+inline api::Problem no_room(std::string detail) {
+  return {409, "urn:tangram:no-room", "No room", std::move(detail)};
+}
+inline api::Problem too_many(std::string detail) {
+  return {429, "urn:tangram:too-many", "Too many", std::move(detail)};
+}
+inline api::Problem key_reused(std::string detail) {
+  return {422, "urn:tangram:key-reused", "Key used for something else", std::move(detail)};
 }
 inline api::Problem unserved(std::string detail) {
   return {422, "urn:tangram:unservable", "Cannot be served by this node", std::move(detail)};

@@ -1,6 +1,6 @@
-// Reception: what callers ask of the daemon, checked and answered: who may do what, whether a
-// request can be served on this node, and how jobs and GPUs look to them. It fills http::Doors. One
-// rule: it decides nothing about GPUs; it posts inputs to the engine and reads its records.
+// Reception: what callers ask about jobs, checked and answered: whether a request can be served on
+// this node, and what becomes of it. It fills the jobs' part of http::Doors. One rule: it decides
+// nothing about GPUs; it posts inputs to the engine and reads its records.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "api/job.hpp"
-#include "api/node.hpp"
+#include "daemon/access.hpp"
 #include "daemon/cgroups.hpp"
 #include "daemon/engine.hpp"
 #include "http/doors.hpp"
@@ -23,12 +23,15 @@ class io_context;
 namespace tangram::daemon {
 
 class Hardware;
+class Limits;
 class Supervisor;
+class Views;
 
 class Reception {
  public:
   Reception(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
-            Supervisor& supervisor, const Cgroups& cgroups, bool emulated);
+            Supervisor& supervisor, const Views& views, const Access& access, Limits& limits,
+            const Cgroups& cgroups);
 
   [[nodiscard]] http::Doors doors();
   // Jobs whose records changed: those who wait for them are answered.
@@ -46,38 +49,47 @@ class Reception {
     Reply<api::JobView> reply;
   };
 
-  void submit(const Caller& caller, const api::JobRequest& request,
-              const Reply<std::uint64_t>& reply);
+  // One that has a key and is not committed yet.
+  struct Submission {
+    std::string fingerprint;
+    std::vector<Reply<http::Doors::Submitted>> others;  // who asked the same meanwhile
+  };
+
+  void submit(const Caller& caller, const api::JobRequest& request, const http::Once& once,
+              const Reply<http::Doors::Submitted>& reply);
   [[nodiscard]] Answer<std::vector<api::JobView>> jobs(const Caller& caller,
                                                        const http::JobFilter& filter);
   [[nodiscard]] Answer<api::JobView> job(const Caller& caller, std::uint64_t id);
   void cancel(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
+  void hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
+  void release(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
+  void change(const Caller& caller, std::uint64_t id, core::Event event,
+              const Reply<api::JobView>& reply);
   void signal(const Caller& caller, std::uint64_t id, int signal, const Reply<void>& reply);
   [[nodiscard]] std::shared_ptr<void> wait(const Caller& caller, std::uint64_t id,
                                            http::WaitFor what, const Reply<api::JobView>& reply);
   [[nodiscard]] Answer<http::LogSource> logs(const Caller& caller, std::uint64_t id);
-  [[nodiscard]] Answer<std::vector<api::GpuView>> gpus(const Caller& caller) const;
-  [[nodiscard]] Answer<api::StatusView> status(const Caller& caller) const;
 
-  [[nodiscard]] Answer<void> admit(const Caller& caller) const;
+  // reception_submit.cpp
+  [[nodiscard]] bool was_asked(const Caller& caller, const http::Once& once,
+                               const Reply<http::Doors::Submitted>& reply);
+  void post(store::JobRow row, const core::JobSpec& spec, const http::Once& once,
+            const Reply<http::Doors::Submitted>& reply);
   [[nodiscard]] Answer<store::JobRow> find(const Caller& caller, std::uint64_t id);
   [[nodiscard]] Answer<store::JobRow> find_own(const Caller& caller, std::uint64_t id,
                                                std::string_view deed);
-  [[nodiscard]] Answer<std::string> choose_profile(const api::JobRequest& request) const;
-  [[nodiscard]] Answer<void> check_limits(const api::JobRequest& request) const;
-  [[nodiscard]] api::JobView outline(const store::JobRow& row) const;
-  [[nodiscard]] std::string why_waiting(const store::JobRow& row) const;
-  [[nodiscard]] api::GpuView view(core::GpuId id) const;
-  [[nodiscard]] std::vector<api::ProfileView> profiles() const;
+  [[nodiscard]] Answer<void> check_servable(const api::JobRequest& request) const;
 
   boost::asio::io_context& loop_;
   Engine& engine_;
   Hardware& hardware_;
   Supervisor& supervisor_;
+  const Views& views_;
+  const Access& access_;
+  Limits& limits_;
   Cgroups cgroups_;
-  bool emulated_;
-  api::WallTime since_ = Clock::wall();
   std::map<std::uint64_t, std::vector<std::weak_ptr<Waiter>>> waiters_;
+  std::map<std::pair<std::uint32_t, std::string>, Submission> submissions_;  // by uid and key
 };
 
 }  // namespace tangram::daemon

@@ -1,74 +1,21 @@
-// See reception.hpp: how jobs and GPUs look to callers.
+// See reception.hpp: jobs looked at.
 #include <algorithm>
-#include <unistd.h>
 
 #include <boost/json/parse.hpp>
 
-#include "base/text.hpp"
-#include "core/transcript.hpp"
-#include "daemon/hardware.hpp"
 #include "daemon/problems.hpp"
 #include "daemon/reception.hpp"
-#include "daemon/supervisor.hpp"
-#include "device/gpus.hpp"
+#include "daemon/views.hpp"
 
 namespace tangram::daemon {
-namespace {
-
-double ratio(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-}  // namespace
-
-api::JobView Reception::outline(const store::JobRow& row) const {
-  api::JobView view;
-  view.id = row.id;
-  view.user = row.user;
-  view.uid = row.uid;
-  view.request.name = row.name;
-  view.request.profile = row.profile;
-  view.outline = true;
-  view.state = api::find_state(row.state).value_or(api::JobState::kFailed);
-  view.reason = row.reason;
-  view.profile = row.profile;
-  view.gpu = row.gpu;
-  if (row.gpu) view.gpu_uuid = hardware_.uuid_of(core::GpuId(*row.gpu));
-  view.start = row.start;
-  view.mig_uuid = row.mig_uuid;
-  view.port = row.port;
-  view.exit_code = row.exit_code;
-  view.exit_signal = row.exit_signal;
-  view.restarts = row.restarts;
-  view.submitted = row.submitted;
-  view.started = row.started;
-  view.ended = row.ended;
-  if (row.over) return view;
-  if (row.run) view.pid = supervisor_.pid_of(*row.run);
-  const core::Node& node = engine_.scheduler().node();
-  const core::JobSlot slot = node.find_job(core::JobId(row.id));
-  view.moving = slot != core::kNoJob && node.job(slot).moving();
-  return view;
-}
-
-// What the queue says of itself; the whole answer is an explanation's.
-std::string Reception::why_waiting(const store::JobRow& row) const {
-  const std::vector<core::JobId> waiting = engine_.scheduler().waiting();
-  const auto at = std::ranges::find(waiting, core::JobId(row.id));
-  if (at == waiting.end()) return row.reason;
-  const auto ahead = at - waiting.begin();
-  std::string why = ahead == 0 ? cat("it is the next; no GPU has room for a ", row.profile, " now")
-                               : cat("it waits behind ", ahead, ahead == 1 ? " job" : " jobs");
-  if (!row.reason.empty()) why += cat("; before: ", row.reason);
-  return why;
-}
 
 http::Answer<api::JobView> Reception::job(const Caller& caller, std::uint64_t id) {
   const auto row = find(caller, id);
   if (!row) return std::unexpected(row.error());
-  api::JobView view = outline(*row);
-  if (view.state == api::JobState::kQueued) view.reason = why_waiting(*row);
-  if (caller.uid != 0 && caller.uid != geteuid() && caller.uid != row->uid) return view;
+  const bool may_read = access_.may_read(caller, row->uid);
+  api::JobView view = views_.outline(*row, may_read);
+  if (view.state == api::JobState::kQueued) view.reason = views_.why_waiting(*row, may_read);
+  if (!may_read) return view;
   const auto stored = engine_.store().job(id);
   if (!stored || !*stored) return view;
   auto request = api::read_job_request(boost::json::parse((*stored)->request));
@@ -81,151 +28,40 @@ http::Answer<api::JobView> Reception::job(const Caller& caller, std::uint64_t id
 
 http::Answer<std::vector<api::JobView>> Reception::jobs(const Caller& caller,
                                                         const http::JobFilter& filter) {
-  if (const auto admitted = admit(caller); !admitted) return std::unexpected(admitted.error());
+  if (const auto admitted = access_.admit(caller); !admitted)
+    return std::unexpected(admitted.error());
   const auto wanted = [&](const store::JobRow& row) {
     return (filter.all || !row.over || (filter.state && api::is_over(*filter.state))) &&
            (!filter.user || *filter.user == row.user) &&
            (!filter.state || api::name_of(*filter.state) == row.state) &&
-           (!filter.name || *filter.name == row.name);
+           (!filter.name || *filter.name == row.name) &&
+           (!filter.before || row.id < *filter.before);
   };
   std::vector<api::JobView> found;  // the newest first
   const auto& recent = engine_.records().jobs();
   for (auto at = recent.rbegin(); at != recent.rend() && found.size() < filter.most; ++at) {
-    if (wanted(at->second)) found.push_back(outline(at->second));
+    if (wanted(at->second))
+      found.push_back(views_.outline(at->second, access_.may_read(caller, at->second.uid)));
   }
   const bool past = filter.all || (filter.state && api::is_over(*filter.state));
-  std::uint64_t before = ~std::uint64_t{0} >> 1U;
+  std::uint64_t before = filter.before.value_or(~std::uint64_t{0} >> 1U);
+  store::PastFilter past_filter;
+  past_filter.user = filter.user;
+  if (filter.state) past_filter.state = std::string(api::name_of(*filter.state));
+  past_filter.name = filter.name;
   constexpr int kMostPages = 20;  // the loop has others to serve
   for (int page = 0; past && found.size() < filter.most && page < kMostPages; ++page) {
-    const auto rows = engine_.store().past_jobs(before, 1000);
+    const auto rows = engine_.store().past_jobs(before, 1000, past_filter);
     if (!rows) return std::unexpected(unavailable(rows.error().message));
     if (rows->empty()) break;
     for (const store::JobRow& row : *rows) {
       before = row.id;
       if (found.size() >= filter.most || recent.contains(row.id)) continue;
-      if (wanted(row)) found.push_back(outline(row));
+      if (wanted(row)) found.push_back(views_.outline(row, access_.may_read(caller, row.uid)));
     }
   }
   std::ranges::sort(found, {}, &api::JobView::id);
   return found;
-}
-
-api::GpuView Reception::view(core::GpuId id) const {
-  const core::Node& node = engine_.scheduler().node();
-  const core::Gpu& gpu = node.gpu(id);
-  const mig::Model& model = node.model(id);
-  api::GpuView view;
-  view.model = model.name();
-  view.health = core::name_of(gpu.health);
-  view.cordoned = gpu.cordoned;
-  view.draining = gpu.draining;
-  view.busy = node.busy(id);
-  view.compute_slices = static_cast<std::uint32_t>(model.compute_slices());
-  view.memory_slices = static_cast<std::uint32_t>(model.memory_slices());
-  view.load = ratio(model.compute_used(gpu.occupied), model.compute_slices());
-  view.frag_cost = ratio(model.frag_units(gpu.occupied), model.frag_denominator());
-  for (const core::Entry& entry : node.entries(id)) {
-    const mig::Profile& profile = model.profile(entry.placement.profile);
-    api::InstanceView instance;
-    instance.profile = profile.name;
-    instance.start = entry.placement.start;
-    instance.size = static_cast<std::uint32_t>(profile.memory_slices);
-    instance.state = core::name_of(entry.state);
-    if (entry.job != core::kNoJob) {
-      instance.job = node.job(entry.job).id.value();
-      if (const store::JobRow* row = engine_.records().job(*instance.job)) {
-        instance.job_name = row->name;
-      }
-    }
-    if (const auto* row = engine_.records().instance(entry.id.value())) {
-      instance.uuid = row->mig_uuid;
-    }
-    view.instances.push_back(std::move(instance));
-  }
-  std::ranges::sort(view.instances, {}, &api::InstanceView::start);
-  return view;
-}
-
-http::Answer<std::vector<api::GpuView>> Reception::gpus(const Caller& caller) const {
-  if (const auto admitted = admit(caller); !admitted) return std::unexpected(admitted.error());
-  std::vector<api::GpuView> views;
-  for (const device::Gpu& gpu : hardware_.gpus()) {
-    const auto id = hardware_.id_of(gpu.uuid);
-    const bool known = id && id->value() < engine_.scheduler().node().gpu_count();
-    api::GpuView view = known ? this->view(*id) : api::GpuView{};
-    view.index = known ? id->value() : gpu.index;
-    view.uuid = gpu.uuid;
-    view.name = gpu.device_name;
-    view.mig = device::name_of(gpu.mig);
-    view.trouble = gpu.trouble;
-    if (view.health.empty()) view.health = gpu.health == device::Health::kOk ? "ok" : "lost";
-    views.push_back(std::move(view));
-  }
-  return views;
-}
-
-// How many of each profile could start at once, one after the other, each at its best start.
-std::vector<api::ProfileView> Reception::profiles() const {
-  const core::Node& node = engine_.scheduler().node();
-  std::vector<api::ProfileView> views;
-  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
-    const core::Gpu& gpu = node.gpu(core::GpuId(g));
-    const mig::Model& model = node.model(core::GpuId(g));
-    for (std::size_t i = 0; i < model.profiles().size(); ++i) {
-      const mig::ProfileIndex index(static_cast<std::uint8_t>(i));
-      const mig::Profile& profile = model.profile(index);
-      auto at = std::ranges::find(views, profile.name, &api::ProfileView::name);
-      if (at == views.end()) {
-        views.push_back({.name = profile.name,
-                         .memory_mib = static_cast<std::uint32_t>(profile.facts.memory_mib),
-                         .fits_now = 0});
-        at = views.end() - 1;
-      }
-      if (!gpu.takes_jobs() || (gpu.allowed >> i & 1U) == 0) continue;
-      mig::Occupancy occupied = gpu.occupied;
-      const bool once = profile.name.find('+') != std::string::npos;
-      while (const auto start = model.best_start(occupied, index)) {
-        occupied = model.with(occupied, {index, static_cast<std::uint8_t>(*start)});
-        ++at->fits_now;
-        if (once) break;
-      }
-    }
-  }
-  return views;
-}
-
-http::Answer<api::StatusView> Reception::status(const Caller& caller) const {
-  if (const auto admitted = admit(caller); !admitted) return std::unexpected(admitted.error());
-  api::StatusView view;
-  view.version = TANGRAM_VERSION;
-  view.pid = static_cast<std::uint64_t>(getpid());
-  view.since = since_;
-  view.emulated = emulated_;
-  view.driver = hardware_.driver();
-  view.store = engine_.store_trouble().empty() ? "ok" : engine_.store_trouble();
-  for (const device::Gpu& gpu : hardware_.gpus()) {
-    if (!gpu.trouble.empty()) view.troubles.push_back(cat("GPU ", gpu.index, ": ", gpu.trouble));
-  }
-  const core::Node& node = engine_.scheduler().node();
-  view.gpus = node.gpu_count();
-  for (const auto& [id, row] : engine_.records().jobs()) {
-    if (row.over) continue;
-    const auto state = api::find_state(row.state);
-    if (state == api::JobState::kHeld)
-      ++view.held;
-    else if (state == api::JobState::kQueued)
-      ++view.queued;
-    else
-      ++view.running;
-  }
-  view.over = engine_.records().over();
-  const core::Tuning& tuning = node.tuning();
-  view.placement = tuning.placement;
-  view.migration = tuning.migration;
-  view.queue = tuning.queue;
-  view.threshold = tuning.threshold.text();
-  view.profiles = profiles();
-  return view;
 }
 
 }  // namespace tangram::daemon

@@ -33,6 +33,7 @@ Records::Records(store::Contents& contents)
   for (store::InstanceRow& row : contents.instances) {
     instances_.emplace(row.instance, std::move(row));
   }
+  for (store::LeaseRow& row : contents.leases) leases_.emplace(row.job, std::move(row));
   for (store::MoveRow& row : contents.moves) {
     if (!row.ended) moves_.insert_or_assign(row.job, std::move(row));
   }
@@ -44,6 +45,8 @@ const store::InstanceRow* Records::instance(std::uint32_t instance) const {
   return find_in(instances_, instance);
 }
 
+const store::LeaseRow* Records::lease(std::uint64_t job) const { return find_in(leases_, job); }
+
 store::JobRow* Records::edit_job(std::uint64_t id) {
   store::JobRow* row = find_in(jobs_, id);
   if (row != nullptr) touched_jobs_.insert(id);
@@ -53,6 +56,12 @@ store::JobRow* Records::edit_job(std::uint64_t id) {
 store::RunRow* Records::edit_run(std::uint32_t run) {
   store::RunRow* row = find_in(runs_, run);
   if (row != nullptr) touched_runs_.insert(run);
+  return row;
+}
+
+store::LeaseRow* Records::edit_lease(std::uint64_t job) {
+  store::LeaseRow* row = find_in(leases_, job);
+  if (row != nullptr) touched_leases_.insert(job);
   return row;
 }
 
@@ -76,6 +85,14 @@ void Records::put(store::InstanceRow row) {
   touched_instances_.insert(row.instance);
   instances_.insert_or_assign(row.instance, std::move(row));
 }
+
+void Records::put(store::LeaseRow row) {
+  touched_leases_.insert(row.job);
+  leases_.insert_or_assign(row.job, std::move(row));
+}
+
+void Records::put(store::SubmissionRow row) { submissions_.push_back(std::move(row)); }
+void Records::put(store::TokenRow row) { tokens_.push_back(std::move(row)); }
 
 void Records::drop_instance(std::uint32_t instance) {
   if (instances_.erase(instance) == 0) return;
@@ -116,10 +133,17 @@ std::vector<std::uint64_t> Records::take_changes(store::Changes& changes) {
   for (const std::uint32_t run : touched_runs_) changes.runs.push_back(runs_.at(run));
   for (const std::uint32_t gpu : touched_gpus_) changes.gpus.push_back(gpus_.at(gpu));
   for (const std::uint32_t i : touched_instances_) changes.instances.push_back(instances_.at(i));
+  for (const std::uint64_t job : touched_leases_) changes.leases.push_back(leases_.at(job));
+  for (const std::uint64_t id : ids) {
+    if (jobs_.at(id).over) leases_.erase(id);
+  }
+  changes.submissions = std::exchange(submissions_, {});
+  changes.tokens = std::exchange(tokens_, {});
   changes.instances_gone = std::exchange(instances_gone_, {});
   changes.moves = std::exchange(touched_moves_, {});
   changes.facts = std::exchange(facts_, {});
   touched_jobs_.clear();
+  touched_leases_.clear();
   touched_runs_.clear();
   touched_gpus_.clear();
   touched_instances_.clear();

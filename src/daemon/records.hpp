@@ -27,9 +27,12 @@ class Records {
     return instances_;
   }
   [[nodiscard]] const std::map<std::uint32_t, store::GpuRow>& gpus() const { return gpus_; }
+  // Of leases that are not over.
+  [[nodiscard]] const std::map<std::uint64_t, store::LeaseRow>& leases() const { return leases_; }
   [[nodiscard]] const store::JobRow* job(std::uint64_t id) const;
   [[nodiscard]] const store::RunRow* run(std::uint32_t run) const;
   [[nodiscard]] const store::InstanceRow* instance(std::uint32_t instance) const;
+  [[nodiscard]] const store::LeaseRow* lease(std::uint64_t job) const;
   [[nodiscard]] std::uint64_t last_job() const { return last_job_; }
   [[nodiscard]] std::uint64_t over() const { return over_; }
   [[nodiscard]] std::uint64_t next_job() { return ++last_job_; }
@@ -39,10 +42,15 @@ class Records {
   // For changing: null if there is none.
   [[nodiscard]] store::JobRow* edit_job(std::uint64_t id);
   [[nodiscard]] store::RunRow* edit_run(std::uint32_t run);
+  [[nodiscard]] store::LeaseRow* edit_lease(std::uint64_t job);
   void put(store::JobRow row);
   void put(store::RunRow row);
   void put(store::GpuRow row);
   void put(store::InstanceRow row);
+  void put(store::LeaseRow row);
+  // Kept in the store only.
+  void put(store::SubmissionRow row);
+  void put(store::TokenRow row);
   void drop_instance(std::uint32_t instance);
   void begin_move(store::MoveRow row);
   void end_move(std::uint64_t job, std::string_view result, store::WallTime when);
@@ -61,7 +69,8 @@ class Records {
   std::map<std::uint32_t, store::GpuRow> gpus_;
   std::map<std::uint32_t, store::InstanceRow> instances_;
   std::map<std::uint64_t, store::MoveRow> moves_;  // under way, by job
-  std::deque<std::uint64_t> over_jobs_;            // in memory, the oldest first
+  std::map<std::uint64_t, store::LeaseRow> leases_;
+  std::deque<std::uint64_t> over_jobs_;  // in memory, the oldest first
   std::uint64_t last_job_ = 0;
   std::uint64_t over_ = 0;
 
@@ -71,6 +80,9 @@ class Records {
   std::set<std::uint32_t> touched_instances_;
   std::vector<std::uint32_t> instances_gone_;
   std::vector<store::MoveRow> touched_moves_;
+  std::set<std::uint64_t> touched_leases_;
+  std::vector<store::SubmissionRow> submissions_;
+  std::vector<store::TokenRow> tokens_;
   std::map<std::string, std::string> facts_;
 };
 

@@ -134,6 +134,7 @@ api::RunSpec make_spec(const store::JobRow& job, const api::JobRequest& request,
   environment["TANGRAM_GPU"] = std::to_string(run.gpu);
   environment["TANGRAM_START"] = std::to_string(run.start);
   environment["TANGRAM_MIG_UUID"] = run.mig_uuid;
+  environment["TANGRAM_CDI_DEVICE"] = cdi_name(run.mig_uuid);
   environment["TANGRAM_RESTARTS"] = std::to_string(job.restarts);
   if (port) environment["PORT"] = std::to_string(*port);
   spec.directory = request.directory;

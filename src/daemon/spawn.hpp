@@ -14,6 +14,11 @@
 
 namespace tangram::daemon {
 
+// The name of an instance for the Container Device Interface.
+[[nodiscard]] inline std::string cdi_name(const std::string& mig_uuid) {
+  return "nvidia.com/gpu=" + mig_uuid;
+}
+
 // All but what depends on the daemon's configuration and on the user (users.hpp).
 [[nodiscard]] api::RunSpec make_spec(const store::JobRow& job, const api::JobRequest& request,
                                      const store::RunRow& run, std::optional<std::uint16_t> port);

@@ -17,6 +17,7 @@ void Supervisor::adopt(bool rebooted) {
   const core::Node& node = engine_.scheduler().node();
   for (const core::JobSlot slot : node.jobs_by_id()) {
     const core::Job& job = node.job(slot);
+    if (job.kind == core::JobKind::kLease) continue;  // has no shim
     for (const core::Replica* replica : {&job.main, &job.replica}) {
       if (replica->run == core::kNoRun) continue;
       const store::RunRow* row = engine_.records().run(replica->run.value());

@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <cstring>
 #include <grp.h>
-#include <map>
-#include <mutex>
 #include <pwd.h>
 #include <unistd.h>
 #include <vector>
@@ -16,12 +14,10 @@
 namespace tangram::daemon {
 namespace {
 
-struct Account {
-  std::string name;
-  std::string home;
-  std::string shell;
-  std::uint32_t gid = 0;
-};
+constexpr std::uint32_t kNobodysGroup = 0xFFFF'FFFFU;  // no group has this number
+
+constexpr std::size_t kMostKnown = 10'000;
+constexpr auto kUnknownFor = std::chrono::seconds(30);
 
 Result<std::optional<Account>> find_account(std::uint32_t uid) {
   std::vector<char> buffer(64U << 10U);
@@ -36,6 +32,11 @@ Result<std::optional<Account>> find_account(std::uint32_t uid) {
       .name = entry.pw_name, .home = entry.pw_dir, .shell = entry.pw_shell, .gid = entry.pw_gid});
 }
 
+KnownUsers& known_users() {
+  static KnownUsers users(find_account);
+  return users;
+}
+
 std::vector<std::uint32_t> groups_of(const Account& account) {
   int count = 64;
   std::vector<gid_t> groups(static_cast<std::size_t>(count));
@@ -48,17 +49,31 @@ std::vector<std::uint32_t> groups_of(const Account& account) {
 
 }  // namespace
 
-std::string user_name(std::uint32_t uid) {
-  static std::mutex mutex;
-  static std::map<std::uint32_t, std::string> known;
-  const std::lock_guard lock(mutex);
-  const auto at = known.find(uid);
-  if (at != known.end()) return at->second;
-  const auto account = find_account(uid);
-  std::string name = account && *account ? (*account)->name : std::to_string(uid);
-  if (account && known.size() < 10'000) known.emplace(uid, name);
-  return name;
+Account KnownUsers::find(std::uint32_t uid, Time now) {
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find(uid);
+  if (at != known_.end() && now < at->second.until) return at->second.account;
+  const auto found = lookup_(uid);
+  Known next{.account = {std::to_string(uid), {}, {}, kNobodysGroup}, .until = now + kUnknownFor};
+  if (found && *found) {
+    next = {.account = **found, .until = Time::max()};
+  } else if (!found && at != known_.end()) {
+    next.account = at->second.account;
+  }
+  if (at != known_.end() || known_.size() < kMostKnown) known_.insert_or_assign(uid, next);
+  return next.account;
 }
+
+void KnownUsers::doubt() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [uid, known] : known_) known.until = Time::min();
+}
+
+std::string user_name(std::uint32_t uid) { return known_users().find(uid).name; }
+
+std::uint32_t group_of(std::uint32_t uid) { return known_users().find(uid).gid; }
+
+void doubt_users() { known_users().doubt(); }
 
 Result<void> add_user(api::RunSpec& spec, std::uint32_t uid) {
   const auto account = find_account(uid);

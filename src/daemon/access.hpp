@@ -1,0 +1,62 @@
+// Access: who may do what, said in one place. Everybody whom the daemon serves may look at all
+// jobs' outlines; output, environment and control of a job are its owner's and the admins'. Admins
+// are root, the daemon's own user and the members of one group. One rule: a token never gives its
+// holder more than its user has, and less where its scope says so.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "http/doors.hpp"
+
+namespace tangram::daemon {
+
+class Access {
+ public:
+  struct Group {
+    std::uint32_t gid = 0;
+    std::set<std::uint32_t> members;  // listed in it
+  };
+  // No group: there is none of that name; an error: it could not be asked.
+  using Lookup = std::function<Result<std::optional<Group>>(const std::string& name)>;
+
+  // The name of the admins' group; empty: there is none. `lookup`: none, to ask the system.
+  explicit Access(std::string admins_group, Lookup lookup = nullptr);
+
+  // Reads the group's members again; they are not looked up while a caller waits. If that fails,
+  // they stay who they were, until the next time.
+  void reload();
+  // Of another group, nobody is a member until it could be read.
+  void set_group(std::string admins_group);
+
+  [[nodiscard]] bool is_admin(const http::Caller& caller) const;
+  // Of things that belong to `owner`: their output and environment; what happens to them.
+  [[nodiscard]] bool may_read(const http::Caller& caller, std::uint32_t owner) const;
+  [[nodiscard]] bool may_control(const http::Caller& caller, std::uint32_t owner) const;
+
+  // Whether the daemon serves this caller at all; for looks.
+  [[nodiscard]] http::Answer<void> admit(const http::Caller& caller) const;
+  // The same for what changes something.
+  [[nodiscard]] http::Answer<void> admit_change(const http::Caller& caller) const;
+  // "cordon GPUs": what only admins may.
+  [[nodiscard]] http::Answer<void> require_admin(const http::Caller& caller,
+                                                 std::string_view deed) const;
+  // `what` is "job 7", `deed` "cancel": what only the owner and admins may.
+  [[nodiscard]] http::Answer<void> require_control(const http::Caller& caller, std::uint32_t owner,
+                                                   std::string_view what,
+                                                   std::string_view deed) const;
+  [[nodiscard]] http::Answer<void> require_read(const http::Caller& caller, std::uint32_t owner,
+                                                std::string_view what, std::string_view deed) const;
+
+ private:
+  Lookup lookup_;
+  std::string group_name_;
+  std::optional<Group> group_;  // if there is such a group
+};
+
+}  // namespace tangram::daemon

@@ -1,0 +1,105 @@
+// Who is an admin, and what a token's scope takes away.
+#include "daemon/access.hpp"
+
+#include <grp.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tangram::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint32_t kSomebody = 4'000'000'001;  // nobody's number
+constexpr std::uint32_t kAnother = 4'000'000'002;
+
+http::Caller caller(std::uint32_t uid, api::Scope scope = api::Scope::kAdmin,
+                    std::uint32_t gid = 4'000'000'000) {
+  http::Caller who;
+  who.uid = uid;
+  who.gid = gid;
+  who.scope = scope;
+  return who;
+}
+
+TEST(Access, AdminsAreRootTheDaemonAndOneGroup) {
+  const group* some = getgrgid(0);
+  ASSERT_NE(some, nullptr);
+  const Access access(some->gr_name);
+  EXPECT_TRUE(access.is_admin(caller(0)));
+  EXPECT_TRUE(access.is_admin(caller(geteuid())));
+  EXPECT_FALSE(access.is_admin(caller(kSomebody)));
+  EXPECT_TRUE(access.is_admin(caller(kSomebody, api::Scope::kAdmin, 0)));
+  EXPECT_FALSE(Access("").is_admin(caller(kSomebody, api::Scope::kAdmin, 0)));
+  EXPECT_FALSE(Access("no-such-group").is_admin(caller(kSomebody, api::Scope::kAdmin, 0)));
+}
+
+TEST(Access, AnotherGroupIsTakenOver) {
+  Access access("");
+  const http::Caller member = caller(kSomebody, api::Scope::kAdmin, 0);
+  EXPECT_FALSE(access.is_admin(member));
+  access.set_group(getgrgid(0)->gr_name);
+  EXPECT_TRUE(access.is_admin(member));
+  access.set_group("");
+  EXPECT_FALSE(access.is_admin(member));
+}
+
+TEST(Access, AdminsStayWhenTheyCannotBeLookedUp) {
+  Result<std::optional<Access::Group>> answer = Access::Group{.gid = 7, .members = {kSomebody}};
+  Access access("a", [&](const std::string&) { return answer; });
+  EXPECT_TRUE(access.is_admin(caller(kSomebody)));
+  answer = failed("the directory does not answer");
+  access.set_group("a");
+  EXPECT_TRUE(access.is_admin(caller(kSomebody)));
+  answer = Access::Group{.gid = 7, .members = {kAnother}};
+  access.set_group("a");
+  EXPECT_FALSE(access.is_admin(caller(kSomebody)));
+  EXPECT_TRUE(access.is_admin(caller(kAnother)));
+  answer = std::nullopt;
+  access.set_group("a");
+  EXPECT_FALSE(access.is_admin(caller(kAnother)));
+}
+
+// Who was an admin by the old name is none by the new one, whether it can be looked up or not.
+TEST(Access, AnotherGroupThatCannotBeLookedUpHasNoMembers) {
+  Result<std::optional<Access::Group>> answer = Access::Group{.gid = 7, .members = {kSomebody}};
+  Access access("a", [&](const std::string&) { return answer; });
+  answer = failed("the directory does not answer");
+  access.set_group("b");
+  EXPECT_FALSE(access.is_admin(caller(kSomebody)));
+  answer = Access::Group{.gid = 8, .members = {kAnother}};
+  access.reload();
+  EXPECT_TRUE(access.is_admin(caller(kAnother)));
+}
+
+TEST(Access, AScopeTakesRightsAway) {
+  const Access access("");
+  EXPECT_FALSE(access.is_admin(caller(0, api::Scope::kWrite)));
+  EXPECT_FALSE(access.may_control(caller(0, api::Scope::kWrite), kSomebody));
+  EXPECT_TRUE(access.may_control(caller(kSomebody, api::Scope::kWrite), kSomebody));
+  EXPECT_FALSE(access.may_control(caller(kSomebody, api::Scope::kRead), kSomebody));
+  EXPECT_TRUE(access.may_read(caller(kSomebody, api::Scope::kRead), kSomebody));
+  EXPECT_FALSE(access.may_read(caller(kAnother), kSomebody));
+  EXPECT_FALSE(access.admit_change(caller(geteuid(), api::Scope::kRead)));
+  EXPECT_TRUE(access.admit(caller(geteuid(), api::Scope::kRead)));
+}
+
+TEST(Access, RefusalsSayWhoMay) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  const Access access("root");
+  const auto admin = access.require_admin(caller(kSomebody), "cordon GPUs");
+  ASSERT_FALSE(admin);
+  EXPECT_EQ(admin.error().status, 403);
+  EXPECT_THAT(admin.error().detail, HasSubstr("members of the group root may cordon GPUs"));
+  const auto scoped = access.require_admin(caller(0, api::Scope::kWrite), "cordon GPUs");
+  ASSERT_FALSE(scoped);
+  EXPECT_THAT(scoped.error().detail, HasSubstr("scope write"));
+  const auto control = access.require_control(caller(kAnother), kSomebody, "job 7", "cancel");
+  ASSERT_FALSE(control);
+  EXPECT_THAT(control.error().detail, HasSubstr("only its owner and admins may cancel it"));
+}
+
+}  // namespace
+}  // namespace tangram::daemon

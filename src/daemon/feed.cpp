@@ -1,0 +1,80 @@
+// See feed.hpp.
+#include "daemon/feed.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "daemon/problems.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::size_t kMostKept = 65'536;
+constexpr std::size_t kMostAtOnce = 1'000;  // the loop has others to serve
+
+// The kind is found in the text itself: quotes within other values are escaped there.
+http::StoredEvent stored(const store::EventRow& row) {
+  http::StoredEvent event;
+  event.id = row.id;
+  event.job = row.job;
+  event.json = std::make_shared<const std::string>(row.event);
+  const std::string key = "\"kind\":\"";
+  const std::size_t at = event.json->find(key + row.kind + "\"");
+  if (at != std::string::npos) {
+    event.kind = std::string_view(*event.json).substr(at + key.size(), row.kind.size());
+  }
+  return event;
+}
+
+}  // namespace
+
+void Feed::fill(http::Doors& doors) {
+  doors.events = [this](const http::Caller& caller, std::uint64_t after, std::size_t most) {
+    return events(caller, after, most);
+  };
+  doors.listen = [this](Ring ring) -> std::shared_ptr<void> {
+    std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
+    auto listener = std::make_shared<Ring>(std::move(ring));
+    listeners_.push_back(listener);
+    return listener;
+  };
+}
+
+void Feed::publish(const std::vector<store::EventRow>& events) {
+  for (const store::EventRow& row : events) newest_.push_back(stored(row));
+  while (newest_.size() > kMostKept) newest_.pop_front();
+  // Whoever is rung may leave, or bring others.
+  std::vector<std::shared_ptr<Ring>> rung;
+  for (const auto& each : listeners_) {
+    if (auto ring = each.lock()) rung.push_back(std::move(ring));
+  }
+  for (const auto& ring : rung) (*ring)();
+}
+
+http::Answer<http::EventPage> Feed::events(const http::Caller& caller, std::uint64_t after,
+                                           std::size_t most) {
+  if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
+  most = std::min(most, kMostAtOnce);
+  http::EventPage page;
+  page.last = engine_.store().last_event();
+  if (after >= page.last) return page;
+  if (newest_.empty() || after + 1 < newest_.front().id) return older(after, most);
+  const auto first = static_cast<std::ptrdiff_t>(after + 1 - newest_.front().id);
+  const auto count =
+      std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(most), std::ssize(newest_) - first);
+  page.events.assign(newest_.begin() + first, newest_.begin() + first + count);
+  return page;
+}
+
+http::Answer<http::EventPage> Feed::older(std::uint64_t after, std::size_t most) {
+  const auto rows = engine_.store().events(after, most);
+  if (!rows) return std::unexpected(unavailable(rows.error().message));
+  http::EventPage page;
+  page.last = engine_.store().last_event();
+  page.gap = !rows->empty() && rows->front().id != after + 1;
+  for (const store::EventRow& row : *rows) page.events.push_back(stored(row));
+  return page;
+}
+
+}  // namespace tangram::daemon

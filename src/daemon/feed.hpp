@@ -1,0 +1,39 @@
+// Feed: what happened, for those who follow along. The newest events are in memory, ready to be
+// sent and shared by all who follow; older ones are read from the store, a page at a time. One
+// rule: it tells only what is durable, every event once and in order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "daemon/access.hpp"
+#include "daemon/engine.hpp"
+#include "http/doors.hpp"
+
+namespace tangram::daemon {
+
+class Feed {
+ public:
+  Feed(Engine& engine, const Access& access) : engine_(engine), access_(access) {}
+
+  void fill(http::Doors& doors);
+  // A batch was committed.
+  void publish(const std::vector<store::EventRow>& events);
+
+ private:
+  using Ring = std::function<void()>;
+
+  [[nodiscard]] http::Answer<http::EventPage> events(const http::Caller& caller,
+                                                     std::uint64_t after, std::size_t most);
+  [[nodiscard]] http::Answer<http::EventPage> older(std::uint64_t after, std::size_t most);
+
+  Engine& engine_;
+  const Access& access_;
+  std::deque<http::StoredEvent> newest_;  // without gaps up to the last one there is
+  std::vector<std::weak_ptr<Ring>> listeners_;
+};
+
+}  // namespace tangram::daemon

@@ -1,0 +1,138 @@
+// The feed on a real engine and store: what is committed is told once, the rest never.
+#include "daemon/feed.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include "files/test_folder.hpp"
+#include "mig/catalog.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+http::Caller me() {
+  http::Caller caller;
+  caller.uid = geteuid();
+  return caller;
+}
+
+// An engine that nobody performs anything for.
+struct Bench {
+  Bench() {
+    auto opened = store::Store::open(folder.at("tangram.db"), {});
+    store = *std::move(opened);
+    engine = std::make_unique<Engine>(loop, *store);
+    EXPECT_TRUE(engine->load({}));
+    feed = std::make_unique<Feed>(*engine, access);
+    feed->fill(doors);
+    engine->tell([this](const std::vector<store::EventRow>& events) { feed->publish(events); });
+  }
+  // Steps all that is waiting.
+  void turn() {
+    loop.restart();
+    loop.poll();
+  }
+  void add_gpu() {
+    const auto model = mig::find_model("A100-40GB");
+    engine->post(core::GpuAdded{{std::shared_ptr<void>(), *model}, {}});
+    turn();
+  }
+  http::EventPage page(std::uint64_t after, std::size_t most = 100) {
+    return doors.events(me(), after, most).value();
+  }
+
+  files::testing::Folder folder;
+  boost::asio::io_context loop;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<Engine> engine;
+  Access access{""};
+  std::unique_ptr<Feed> feed;
+  http::Doors doors;
+};
+
+TEST(Feed, TellsWhatIsCommittedAndRingsOncePerBatch) {
+  Bench bench;
+  int rung = 0;
+  auto listening = bench.doors.listen([&] { ++rung; });
+  bench.add_gpu();
+  EXPECT_EQ(rung, 1);
+  bench.engine->post(core::GpuCordoned{core::GpuId(0)});
+  bench.engine->post(core::GpuCordoned{core::GpuId(0)});  // no news
+  bench.engine->post(core::GpuUncordoned{core::GpuId(0)});
+  bench.turn();
+  EXPECT_EQ(rung, 2);
+  const http::EventPage all = bench.page(0);
+  ASSERT_EQ(all.events.size(), 3U);
+  EXPECT_EQ(all.events[0].kind, "gpu.added");
+  EXPECT_EQ(all.events[1].kind, "gpu.cordoned");
+  EXPECT_EQ(all.events[2].kind, "gpu.uncordoned");
+  EXPECT_EQ(all.last, 3U);
+  EXPECT_FALSE(all.gap);
+  EXPECT_EQ(bench.page(1, 1).events.front().id, 2U);
+  EXPECT_TRUE(bench.page(3).events.empty());
+  EXPECT_TRUE(bench.page(99).events.empty());
+  listening.reset();
+  bench.engine->post(core::GpuCordoned{core::GpuId(0)});
+  bench.turn();
+  EXPECT_EQ(rung, 2);
+}
+
+TEST(Feed, ABatchThatIsNotCommittedIsNotTold) {
+  Bench bench;
+  bench.add_gpu();
+  int rung = 0;
+  const auto listening = bench.doors.listen([&] { ++rung; });
+  bool refused = false;
+  const auto spoil = [](Records& records) {  // a run of no job: the store refuses it
+    store::RunRow run;
+    run.run = 1;
+    run.job = 77;
+    records.put(run);
+  };
+  bench.engine->post(Input{.event = core::GpuCordoned{core::GpuId(0)},
+                           .note = spoil,
+                           .done = [&](const Result<void>& result) { refused = !result; },
+                           .wish = true});
+  bench.turn();
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(rung, 0);
+  EXPECT_EQ(bench.page(0).events.size(), 1U);
+  // Its number is the next one's.
+  bench.loop.restart();
+  while (!bench.engine->store_trouble().empty()) bench.loop.run_one();  // its own retry
+  bench.engine->post(core::GpuDrained{core::GpuId(0)});
+  bench.turn();
+  ASSERT_GE(bench.page(1).events.size(), 1U);
+  EXPECT_EQ(bench.page(1).events.front().id, 2U);
+  EXPECT_EQ(bench.page(1).events.front().kind, "gpu.draining");
+}
+
+TEST(Feed, OlderEventsComeFromTheStoreAndForgottenOnesAreAGap) {
+  Bench bench;
+  bench.add_gpu();
+  for (int i = 0; i < 5; ++i) {
+    bench.engine->post(core::GpuCordoned{core::GpuId(0)});
+    bench.engine->post(core::GpuUncordoned{core::GpuId(0)});
+    bench.turn();
+  }
+  Feed later(*bench.engine, bench.access);  // as after a restart: it has seen nothing
+  http::Doors doors;
+  later.fill(doors);
+  const http::EventPage all = doors.events(me(), 4, 3).value();
+  ASSERT_EQ(all.events.size(), 3U);
+  EXPECT_EQ(all.events.front().id, 5U);
+  EXPECT_EQ(all.events.front().kind, "gpu.uncordoned");
+  EXPECT_FALSE(all.gap);
+  EXPECT_EQ(all.last, 11U);
+  std::vector<std::uint32_t> gone;
+  ASSERT_TRUE(bench.store->trim({.most_steps = 2}, gone));
+  const http::EventPage rest = doors.events(me(), 4, 100).value();
+  EXPECT_TRUE(rest.gap);
+  ASSERT_EQ(rest.events.size(), 2U);
+  EXPECT_EQ(rest.events.front().id, 10U);
+}
+
+}  // namespace
+}  // namespace tangram::daemon

@@ -1,0 +1,98 @@
+// See front.hpp.
+#include "daemon/front.hpp"
+
+#include <utility>
+
+#include "daemon/access.hpp"
+#include "daemon/audit.hpp"
+#include "daemon/engine.hpp"
+#include "daemon/explainer.hpp"
+#include "daemon/feed.hpp"
+#include "daemon/leases.hpp"
+#include "daemon/limits.hpp"
+#include "daemon/metrics.hpp"
+#include "daemon/operator.hpp"
+#include "daemon/past.hpp"
+#include "daemon/reader.hpp"
+#include "daemon/reception.hpp"
+#include "daemon/tokens.hpp"
+#include "daemon/views.hpp"
+
+namespace tangram::daemon {
+
+struct Front::Parts {
+  Parts(boost::asio::io_context& loop, Engine& engine, Hardware& hardware, Supervisor& supervisor,
+        const Cgroups& cgroups, const Config& config, std::unique_ptr<Audit> the_audit)
+      : access(config.admins),
+        views(engine, hardware, supervisor, !config.emulate.empty()),
+        limits(engine, access, config.limits),
+        reader(loop, engine.store().path()),
+        reception(loop, engine, hardware, supervisor, views, access, limits, cgroups),
+        desk(engine, views, access),
+        explainer(engine, reader, access, limits),
+        past(engine, reader, views, access),
+        leases(loop, engine, hardware, views, access, limits),
+        feed(engine, access),
+        tokens(engine, access),
+        metrics(loop, engine, hardware, views, access),
+        audit(std::move(the_audit)) {
+    engine.measure(metrics.measures());
+    engine.tell([this](const std::vector<store::EventRow>& events) { feed.publish(events); });
+  }
+
+  Access access;
+  Views views;
+  Limits limits;
+  Reader reader;
+  Reception reception;
+  Operator desk;
+  Explainer explainer;
+  Past past;
+  Leases leases;
+  Feed feed;
+  Tokens tokens;
+  Metrics metrics;
+  std::unique_ptr<Audit> audit;
+};
+
+Front::Front(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Front::~Front() = default;
+
+Result<std::unique_ptr<Front>> Front::open(boost::asio::io_context& loop, Engine& engine,
+                                           Hardware& hardware, Supervisor& supervisor,
+                                           const Cgroups& cgroups, const Config& config) {
+  auto audit = Audit::open(config.audit.empty() ? config.state_dir + "/audit.log" : config.audit);
+  if (!audit) return std::unexpected(audit.error());
+  auto parts = std::make_unique<Parts>(loop, engine, hardware, supervisor, cgroups, config,
+                                       *std::move(audit));
+  if (auto loaded = parts->tokens.load(); !loaded) return std::unexpected(loaded.error());
+  return std::unique_ptr<Front>(new Front(std::move(parts)));
+}
+
+http::Doors Front::doors() {
+  http::Doors doors = parts_->reception.doors();
+  parts_->desk.fill(doors);
+  parts_->explainer.fill(doors);
+  parts_->past.fill(doors);
+  parts_->leases.fill(doors);
+  parts_->feed.fill(doors);
+  parts_->tokens.fill(doors);
+  parts_->metrics.fill(doors);
+  parts_->audit->fill(doors);
+  return doors;
+}
+
+void Front::changed(const std::vector<std::uint64_t>& jobs) {
+  parts_->reception.changed(jobs);
+  parts_->limits.changed(jobs);
+  parts_->leases.changed(jobs);
+}
+
+Leases& Front::leases() { return parts_->leases; }
+
+void Front::reload(const Config& config) {
+  parts_->access.set_group(config.admins);
+  parts_->limits.set(config.limits);
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,246 @@
+// See leases.hpp: leases asked for, and those who wait for them.
+#include "daemon/leases.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/post.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/text.hpp"
+#include "daemon/choose_profile.hpp"
+#include "daemon/leases_timing.hpp"
+#include "daemon/limits.hpp"
+#include "daemon/problems.hpp"
+#include "daemon/users.hpp"
+
+namespace tangram::daemon {
+
+struct Leases::Visit {
+  Visit(Leases& of, Caller who, Reply how)
+      : leases(of), alive(of.alive_), caller(std::move(who)), reply(std::move(how)) {}
+  ~Visit() {
+    if (*alive && lease && !answered) leases.left(*lease);
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+  Visit(Visit&&) = delete;
+  Visit& operator=(Visit&&) = delete;
+
+  void tell(Answer<api::LeaseView> what) {
+    if (!std::exchange(answered, true)) reply(std::move(what));
+  }
+
+  Leases& leases;
+  std::shared_ptr<bool> alive;
+  Caller caller;
+  Reply reply;
+  std::optional<std::uint64_t> lease;
+  bool answered = false;
+};
+
+Leases::Leases(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
+               const Views& views, const Access& access, Limits& limits)
+    : loop_(loop),
+      engine_(engine),
+      hardware_(hardware),
+      views_(views),
+      access_(access),
+      limits_(limits),
+      timing_(std::make_unique<Timing>(loop)) {}
+
+Leases::~Leases() { *alive_ = false; }
+
+void Leases::fill(http::Doors& doors) {
+  doors.acquire = [this](const Caller& caller, const api::LeaseRequest& request,
+                         const Reply& reply) { return acquire(caller, request, reply); };
+  doors.leases = [this](const Caller& caller) { return leases(caller); };
+  doors.lease = [this](const Caller& caller, std::uint64_t id) { return lease(caller, id); };
+  doors.lease_by_key = [this](const Caller& caller, const std::string& key) {
+    return lease_by_key(caller, key);
+  };
+  doors.renew = [this](const Caller& caller, std::uint64_t id,
+                       std::optional<std::chrono::milliseconds> ttl,
+                       const Reply& reply) { renew(caller, id, ttl, reply); };
+  doors.release_lease = [this](const Caller& caller, std::uint64_t id, const Reply& reply) {
+    release(caller, id, reply);
+  };
+}
+
+std::shared_ptr<void> Leases::acquire(const Caller& caller, const api::LeaseRequest& request,
+                                      const Reply& reply) {
+  auto visit = std::make_shared<Visit>(*this, caller, reply);
+  const auto id = find_or_ask(caller, request);
+  if (!id) {
+    boost::asio::post(loop_,
+                      [visit, problem = id.error()] { visit->tell(std::unexpected(problem)); });
+    return visit;
+  }
+  visit->lease = *id;
+  const store::JobRow* row = engine_.records().job(*id);
+  if (row != nullptr && row->state == api::name_of(api::JobState::kRunning)) {
+    // Whoever asks again is alive: as good as a renewal.
+    boost::asio::post(loop_, [this, alive = alive_, visit, ttl = request.ttl] {
+      if (!*alive) return;
+      renew(visit->caller, *visit->lease, ttl,
+            [visit](Answer<api::LeaseView> answer) { visit->tell(std::move(answer)); });
+    });
+    return visit;
+  }
+  visits_[*id].push_back(visit);
+  if (row != nullptr) wait_longer(*id, request.wait);
+  return visit;
+}
+
+// Whoever asks again may be more patient.
+void Leases::wait_longer(std::uint64_t id, std::chrono::milliseconds wait) {
+  const store::LeaseRow* lease = engine_.records().lease(id);
+  const Micros until = Clock::since_boot() + wait;
+  if (lease == nullptr || lease->wait_until >= until) return;
+  engine_.post(Input{.event = core::WakeUp{}, .note = [id, until](Records& records) {
+                       store::LeaseRow* mine = records.edit_lease(id);
+                       if (mine != nullptr) mine->wait_until = std::max(mine->wait_until, until);
+                     }});
+}
+
+http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
+                                                const api::LeaseRequest& request) {
+  if (auto may = access_.admit_change(caller); !may) return std::unexpected(may.error());
+  const std::uint32_t uid = request.uid.value_or(caller.uid);
+  if (uid != caller.uid) {
+    if (auto may = access_.require_admin(caller, "take leases for others"); !may) {
+      return std::unexpected(may.error());
+    }
+  }
+  const auto profile =
+      choose_profile(engine_.scheduler().node(), request.profile, request.gpu_memory_mib);
+  if (!profile) return std::unexpected(profile.error());
+  if (const auto open = find_key(uid, request.key)) {
+    const store::JobRow* row = engine_.records().job(*open);
+    if (row == nullptr || row->profile == *profile) return *open;
+    return std::unexpected(
+        conflict(cat("lease ", *open, " with the key ", tangram::quoted(request.key),
+                     " is open and has the profile ", row->profile, ", not ", *profile,
+                     ". Release it first, or use another key.")));
+  }
+  const auto admission = limits_.admit(caller, uid, *profile);
+  if (!admission) return std::unexpected(admission.error());
+  store::JobRow row;
+  row.id = engine_.next_job();
+  row.uid = uid;
+  row.user = user_name(uid);
+  row.kind = "lease";
+  row.request = boost::json::serialize(api::to_json(request));
+  row.name = !request.name.empty() ? request.name : !request.key.empty() ? request.key : "lease";
+  row.profile = *profile;
+  row.state = api::name_of(api::JobState::kQueued);
+  row.submitted = Clock::wall();
+  ask(request, row, admission->over_limit);
+  return row.id;
+}
+
+// One that is being released is its holder's no more.
+std::optional<std::uint64_t> Leases::find_key(std::optional<std::uint32_t> uid,
+                                              const std::string& key) const {
+  if (key.empty()) return std::nullopt;
+  const auto at = uid ? asked_now_.find({*uid, key}) : asked_now_.end();
+  if (at != asked_now_.end() && !ending_.contains(at->second)) return at->second;
+  for (const auto& [id, lease] : engine_.records().leases()) {
+    if (lease.key != key || ending_.contains(id)) continue;
+    const store::JobRow* row = engine_.records().job(id);
+    const bool open = row != nullptr && (!uid || row->uid == *uid) && !row->over &&
+                      row->state != api::name_of(api::JobState::kStopping);
+    if (open) return id;
+  }
+  return std::nullopt;
+}
+
+void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, bool over_limit) {
+  store::LeaseRow lease{.job = row.id,
+                        .key = request.key,
+                        .ttl = request.ttl,
+                        .wait_until = Clock::since_boot() + request.wait};
+  core::JobSpec spec;
+  spec.id = core::JobId(row.id);
+  spec.profile = row.profile;
+  spec.kind = core::JobKind::kLease;
+  spec.movable = false;
+  spec.restart = core::Restart::kNever;
+  spec.over_limit = over_limit;
+  limits_.coming(row.id, row.uid, row.profile, over_limit);
+  if (!request.key.empty()) asked_now_[{row.uid, request.key}] = row.id;
+  engine_.post(Input{.event = core::JobSubmitted{spec},
+                     .note =
+                         [row, lease](Records& records) {
+                           records.put(row);
+                           records.put(lease);
+                         },
+                     .done =
+                         [this, alive = alive_, id = row.id, uid = row.uid,
+                          key = request.key](const Result<void>& result) {
+                           if (!*alive) return;
+                           const auto asked = asked_now_.find({uid, key});
+                           if (asked != asked_now_.end() && asked->second == id) {
+                             asked_now_.erase(asked);
+                           }
+                           if (result) return;
+                           limits_.not_coming(id);
+                           // Perhaps within the call that asks: whoever asked is not noted yet.
+                           boost::asio::post(loop_,
+                                             [this, alive, id, why = result.error().message] {
+                                               if (*alive) answer(id, unavailable(why));
+                                             });
+                         },
+                     .wish = true});
+}
+
+// Nobody waits for it any more.
+void Leases::left(std::uint64_t id) {
+  const auto at = visits_.find(id);
+  if (at == visits_.end()) return;
+  std::erase_if(at->second, [](const auto& each) { return each.expired(); });
+  if (!at->second.empty()) return;
+  visits_.erase(at);
+  end(id, "whoever asked for it has left");
+}
+
+void Leases::answer(std::uint64_t id, const std::optional<api::Problem>& problem) {
+  const auto at = visits_.find(id);
+  if (at == visits_.end()) return;
+  const auto waiting = std::move(at->second);
+  visits_.erase(at);
+  for (const auto& each : waiting) {
+    const auto visit = each.lock();
+    if (!visit) continue;
+    if (problem) {
+      visit->tell(std::unexpected(*problem));
+    } else {
+      visit->tell(lease(visit->caller, id));
+    }
+  }
+}
+
+api::Problem Leases::why_over(const store::JobRow& row) const {
+  if (no_room_.contains(row.id)) return no_room(cat(row.reason, "."));
+  return conflict(
+      cat("lease ", row.id, " is over", row.reason.empty() ? "" : ": ", row.reason, "."));
+}
+
+void Leases::changed(const std::vector<std::uint64_t>& jobs) {
+  bool any = false;
+  for (const std::uint64_t id : jobs) {
+    const store::JobRow* row = engine_.records().job(id);
+    if (row == nullptr || row->kind != "lease") continue;
+    any = true;
+    if (row->over) {
+      answer(id, why_over(*row));
+      end_run(*row);
+      ending_.erase(id);
+      no_room_.erase(id);
+    } else if (row->state == api::name_of(api::JobState::kRunning)) {
+      answer(id, std::nullopt);
+    }
+  }
+  if (any) sweep();
+}
+
+}  // namespace tangram::daemon

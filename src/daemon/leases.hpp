@@ -1,0 +1,115 @@
+// Leases: instances for processes that others start. To the scheduler a lease is a job that is
+// started by handing its instance out, and that has ended when nobody is left in the instance; here
+// are its owner's side and its time. One rule: a lease ends by its own clock, whoever forgot it,
+// and an instance is given on only when the driver lists no process in it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/lease.hpp"
+#include "core/action.hpp"
+#include "core/job.hpp"
+#include "daemon/access.hpp"
+#include "daemon/engine.hpp"
+#include "daemon/views.hpp"
+#include "http/doors.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace tangram::daemon {
+
+class Hardware;
+class Limits;
+
+class Leases {
+ public:
+  Leases(boost::asio::io_context& loop, Engine& engine, Hardware& hardware, const Views& views,
+         const Access& access, Limits& limits);
+  ~Leases();
+  Leases(const Leases&) = delete;
+  Leases& operator=(const Leases&) = delete;
+  Leases(Leases&&) = delete;
+  Leases& operator=(Leases&&) = delete;
+
+  void fill(http::Doors& doors);
+
+  // Those of an earlier daemon: granted ones stay, for a few seconds at least; those whose asker
+  // has left with it are given up. With `rebooted`, all are over.
+  void adopt(bool rebooted);
+  [[nodiscard]] bool owns(core::JobId job) const;
+  void start(const core::StartJob& wanted);
+  void stop(const core::StopJob& wanted);
+  // Jobs whose records changed.
+  void changed(const std::vector<std::uint64_t>& jobs);
+
+ private:
+  using Caller = http::Caller;
+  template <class T>
+  using Answer = http::Answer<T>;
+  using Reply = http::Reply<api::LeaseView>;
+  using Micros = std::chrono::microseconds;
+  struct Visit;  // of one who waits for a lease
+  struct Timing;
+
+  // leases.cpp: asked for
+  std::shared_ptr<void> acquire(const Caller& caller, const api::LeaseRequest& request,
+                                const Reply& reply);
+  [[nodiscard]] Answer<std::uint64_t> find_or_ask(const Caller& caller,
+                                                  const api::LeaseRequest& request);
+  [[nodiscard]] std::optional<std::uint64_t> find_key(std::optional<std::uint32_t> uid,
+                                                      const std::string& key) const;
+  void ask(const api::LeaseRequest& request, const store::JobRow& row, bool over_limit);
+  void left(std::uint64_t id);
+  void wait_longer(std::uint64_t id, std::chrono::milliseconds wait);
+  void answer(std::uint64_t id, const std::optional<api::Problem>& problem);
+  [[nodiscard]] api::Problem why_over(const store::JobRow& row) const;
+
+  // leases_views.cpp: looked at
+  [[nodiscard]] Answer<api::LeaseView> lease(const Caller& caller, std::uint64_t id);
+  [[nodiscard]] Answer<std::vector<api::LeaseView>> leases(const Caller& caller);
+  [[nodiscard]] Answer<api::LeaseView> lease_by_key(const Caller& caller, const std::string& key);
+  [[nodiscard]] Answer<store::JobRow> find(const Caller& caller, std::uint64_t id);
+  [[nodiscard]] api::LeaseView view(const Caller& caller, const store::JobRow& row,
+                                    const store::LeaseRow& lease) const;
+
+  // leases_time.cpp: kept and ended
+  void renew(const Caller& caller, std::uint64_t id, std::optional<std::chrono::milliseconds> ttl,
+             const Reply& reply);
+  void release(const Caller& caller, std::uint64_t id, const Reply& reply);
+  void sweep();
+  [[nodiscard]] std::optional<Micros> due(std::uint64_t id, const store::LeaseRow& lease) const;
+  void end(std::uint64_t id, const std::string& reason);
+
+  // leases_instance.cpp: the instance handed out and taken back
+  void adopt(const core::Job& job, bool rebooted);
+  void vacate(core::JobId job, core::RunId run);
+  void occupied(core::JobId job, core::RunId run, const std::vector<unsigned>& pids);
+  void vacated(core::JobId job, core::RunId run, core::GpuId gpu);
+  void end_run(const store::JobRow& row);
+
+  boost::asio::io_context& loop_;
+  Engine& engine_;
+  Hardware& hardware_;
+  const Views& views_;
+  const Access& access_;
+  Limits& limits_;
+  std::map<std::uint64_t, std::vector<std::weak_ptr<Visit>>> visits_;         // by lease
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> asked_now_;  // not committed yet
+  std::map<std::uint64_t, std::uint32_t> renewing_;  // how often, not committed yet
+  std::set<std::uint64_t> ending_;                   // their end is on its way
+  std::set<std::uint64_t> no_room_;                  // of these, because none came free in time
+  std::unique_ptr<Timing> timing_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tangram::daemon

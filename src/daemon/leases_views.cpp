@@ -1,0 +1,95 @@
+// See leases.hpp: how leases look to callers.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "daemon/hardware.hpp"
+#include "daemon/leases.hpp"
+#include "daemon/leases_timing.hpp"
+#include "daemon/problems.hpp"
+#include "daemon/spawn.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+api::LeaseState state_of(const store::JobRow& row) {
+  if (row.over) return api::LeaseState::kOver;
+  if (row.state == api::name_of(api::JobState::kRunning)) return api::LeaseState::kGranted;
+  if (row.state == api::name_of(api::JobState::kStopping)) return api::LeaseState::kReleasing;
+  return api::LeaseState::kWaiting;
+}
+
+}  // namespace
+
+// From memory if it is recent, else from the store.
+http::Answer<store::JobRow> Leases::find(const Caller& caller, std::uint64_t id) {
+  if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
+  const store::JobRow* recent = engine_.records().job(id);
+  if (recent != nullptr && recent->kind == "lease") return *recent;
+  auto stored = engine_.store().job(id);
+  if (!stored) return std::unexpected(unavailable(stored.error().message));
+  if (*stored && (*stored)->kind == "lease") return **std::move(stored);
+  return std::unexpected(missing(cat("there is no lease ", id, ".")));
+}
+
+http::Answer<api::LeaseView> Leases::lease(const Caller& caller, std::uint64_t id) {
+  const auto row = find(caller, id);
+  if (!row) return std::unexpected(row.error());
+  if (const store::LeaseRow* open = engine_.records().lease(id)) return view(caller, *row, *open);
+  const auto stored = engine_.store().lease(id);
+  if (!stored) return std::unexpected(unavailable(stored.error().message));
+  return view(caller, *row, stored->value_or(store::LeaseRow{}));
+}
+
+http::Answer<std::vector<api::LeaseView>> Leases::leases(const Caller& caller) {
+  if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
+  std::vector<api::LeaseView> views;
+  for (const auto& [id, lease] : engine_.records().leases()) {
+    const store::JobRow* row = engine_.records().job(id);
+    if (row != nullptr && !row->over) views.push_back(view(caller, *row, lease));
+  }
+  return views;
+}
+
+http::Answer<api::LeaseView> Leases::lease_by_key(const Caller& caller, const std::string& key) {
+  if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
+  auto id = find_key(caller.uid, key);
+  // An admin's prolog took it for somebody else.
+  if (!id && access_.is_admin(caller)) id = find_key(std::nullopt, key);
+  if (id && engine_.records().job(*id) != nullptr) return lease(caller, *id);
+  return std::unexpected(
+      missing(cat("you have no open lease with the key ", tangram::quoted(key), ".")));
+}
+
+api::LeaseView Leases::view(const Caller& caller, const store::JobRow& row,
+                            const store::LeaseRow& lease) const {
+  api::LeaseView view;
+  view.id = row.id;
+  view.key = lease.key;
+  view.name = row.name;
+  view.user = row.user;
+  view.uid = row.uid;
+  view.profile = row.profile;
+  view.state = state_of(row);
+  view.reason =
+      view.state == api::LeaseState::kWaiting ? views_.why_waiting(row, true) : row.reason;
+  view.gpu = row.gpu;
+  if (row.gpu) view.gpu_uuid = hardware_.uuid_of(core::GpuId(*row.gpu));
+  view.start = row.start;
+  view.mig_uuid = row.mig_uuid;
+  if (!row.mig_uuid.empty()) view.cdi = cdi_name(row.mig_uuid);
+  view.ttl = std::chrono::duration_cast<std::chrono::milliseconds>(lease.ttl);
+  view.asked = row.submitted;
+  view.granted = lease.granted;
+  view.ended = row.ended;
+  if (view.state != api::LeaseState::kGranted) return view;
+  if (lease.deadline) view.expires = Clock::wall() + (*lease.deadline - Clock::since_boot());
+  if (!access_.may_read(caller, row.uid)) return view;
+  view.environment = {{"CUDA_VISIBLE_DEVICES", row.mig_uuid},
+                      {"NVIDIA_VISIBLE_DEVICES", row.mig_uuid},
+                      {"TANGRAM_LEASE_ID", std::to_string(row.id)},
+                      {"TANGRAM_PROFILE", row.profile},
+                      {"TANGRAM_CDI_DEVICE", view.cdi}};
+  return view;
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,33 @@
+// NodeMetrics: what is so now, as metrics: made anew for every question, so that nothing that is
+// gone is still told. One rule: it keeps nothing.
+#pragma once
+
+#include <vector>
+
+#include <prometheus/metric_family.h>
+
+namespace tangram::daemon {
+
+class Engine;
+class Hardware;
+class Views;
+
+class NodeMetrics {
+ public:
+  NodeMetrics(const Engine& engine, const Hardware& hardware, const Views& views)
+      : engine_(engine), hardware_(hardware), views_(views) {}
+
+  [[nodiscard]] std::vector<prometheus::MetricFamily> collect() const;
+
+ private:
+  void add_jobs(std::vector<prometheus::MetricFamily>& to) const;
+  void add_gpus(std::vector<prometheus::MetricFamily>& to) const;
+  void add_instances(std::vector<prometheus::MetricFamily>& to) const;
+  void add_driver(std::vector<prometheus::MetricFamily>& to) const;
+
+  const Engine& engine_;
+  const Hardware& hardware_;
+  const Views& views_;
+};
+
+}  // namespace tangram::daemon

@@ -1,0 +1,123 @@
+// See past.hpp.
+#include "daemon/past.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "daemon/problems.hpp"
+#include "daemon/reader.hpp"
+#include "daemon/replying.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::size_t kLargestPage = 1000;
+
+// Compute slices of a profile, and of a whole GPU that has it.
+struct Slices {
+  int of_profile = 0;
+  int of_gpu = 1;
+};
+
+Slices slices_of(const core::Node& node, const std::string& profile) {
+  const auto name = node.find_name(profile);
+  for (std::size_t m = 0; name && m < node.model_count(); ++m) {
+    const core::ModelId id(static_cast<std::uint8_t>(m));
+    if (const auto index = node.profile_on(id, *name)) {
+      const mig::Model& model = node.model(id);
+      return {model.profile(*index).compute_slices, model.compute_slices()};
+    }
+  }
+  return {};  // of a GPU that is no longer there
+}
+
+}  // namespace
+
+void Past::fill(http::Doors& doors) {
+  doors.history = [this](const http::Caller& caller, const http::HistoryFilter& filter,
+                         const http::Reply<api::HistoryPage>& reply) {
+    history(caller, filter, reply);
+  };
+  doors.usage = [this](const http::Caller& caller, const http::UsageFilter& filter,
+                       const http::Reply<api::Usage>& reply) { usage(caller, filter, reply); };
+}
+
+void Past::history(const http::Caller& caller, const http::HistoryFilter& filter,
+                   const http::Reply<api::HistoryPage>& reply) {
+  if (const auto admitted = access_.admit(caller); !admitted) {
+    reply(std::unexpected(admitted.error()));
+    return;
+  }
+  store::PastFilter wanted{
+      .user = filter.user, .profile = filter.profile, .since = filter.since, .until = filter.until};
+  if (filter.state) wanted.state = std::string(api::name_of(*filter.state));
+  const std::size_t most = std::clamp<std::size_t>(filter.most, 1, kLargestPage);
+  const std::uint64_t before = filter.before.value_or(~std::uint64_t{0} >> 1U);
+  using Rows = std::vector<store::JobRow>;
+  const auto look = [=](store::Store& store) { return store.past_jobs(before, most + 1, wanted); };
+  const auto then = [this, caller, most, reply](const Result<Rows>& rows) {
+    if (rows) {
+      reply(page_of(caller, *rows, most));
+    } else {
+      reply(std::unexpected(unavailable(rows.error().message)));
+    }
+  };
+  if (!reader_.ask<Rows>(look, then)) reply(std::unexpected(too_busy()));
+}
+
+api::HistoryPage Past::page_of(const http::Caller& caller, const std::vector<store::JobRow>& rows,
+                               std::size_t most) const {
+  api::HistoryPage page;
+  for (const store::JobRow& row : rows) {
+    if (page.jobs.size() == most) {
+      page.next = page.jobs.back().id;
+      break;
+    }
+    page.jobs.push_back(views_.outline(row, access_.may_read(caller, row.uid)));
+  }
+  return page;
+}
+
+void Past::usage(const http::Caller& caller, const http::UsageFilter& filter,
+                 const http::Reply<api::Usage>& reply) {
+  if (const auto admitted = access_.admit(caller); !admitted) {
+    reply(std::unexpected(admitted.error()));
+    return;
+  }
+  api::Usage usage;
+  usage.from = filter.since.value_or(api::WallTime{});
+  usage.to = filter.until.value_or(Clock::wall());
+  if (usage.to < usage.from) {
+    reply(std::unexpected(unserved("`until` is before `since`: there is no time between them.")));
+    return;
+  }
+  using Rows = std::vector<store::UsageRow>;
+  const auto look = [=](store::Store& store) {
+    return store.usage(usage.from, usage.to, filter.user);
+  };
+  const auto then = [this, usage, reply](const Result<Rows>& rows) {
+    if (rows) {
+      reply(summed(usage, *rows));
+    } else {
+      reply(std::unexpected(unavailable(rows.error().message)));
+    }
+  };
+  if (!reader_.ask<Rows>(look, then)) reply(std::unexpected(too_busy()));
+}
+
+api::Usage Past::summed(api::Usage usage, const std::vector<store::UsageRow>& rows) const {
+  for (const store::UsageRow& row : rows) {
+    const Slices slices = slices_of(engine_.scheduler().node(), row.profile);
+    const double hours = std::chrono::duration<double, std::ratio<3600>>(row.held).count();
+    const double slice_hours = hours * slices.of_profile;
+    usage.rows.push_back({.user = row.user,
+                          .profile = row.profile,
+                          .jobs = row.jobs,
+                          .slice_hours = slice_hours,
+                          .gpu_hours = slice_hours / slices.of_gpu});
+  }
+  return usage;
+}
+
+}  // namespace tangram::daemon

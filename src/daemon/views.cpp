@@ -1,0 +1,191 @@
+// See views.hpp.
+#include "daemon/views.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "core/transcript.hpp"
+#include "daemon/hardware.hpp"
+#include "daemon/supervisor.hpp"
+#include "device/gpus.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// What says nothing of the job's own.
+std::string public_reason(const store::JobRow& row) {
+  const bool held = row.state == api::name_of(api::JobState::kHeld);
+  if (held || row.kind == "lease") return row.reason;
+  if (row.exit_code && *row.exit_code != 0) return cat("exited with ", *row.exit_code);
+  if (row.exit_signal) return cat("ended by signal ", *row.exit_signal);
+  return "";
+}
+
+}  // namespace
+
+api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
+  api::JobView view;
+  view.id = row.id;
+  view.user = row.user;
+  view.uid = row.uid;
+  view.request.name = row.name;
+  view.request.profile = row.profile;
+  for (const auto kind : {api::JobKind::kService, api::JobKind::kLease}) {
+    if (row.kind == api::name_of(kind)) view.request.kind = kind;
+  }
+  view.outline = true;
+  view.state = api::find_state(row.state).value_or(api::JobState::kFailed);
+  view.reason = may_read ? row.reason : public_reason(row);
+  view.profile = row.profile;
+  view.gpu = row.gpu;
+  if (row.gpu) view.gpu_uuid = hardware_.uuid_of(core::GpuId(*row.gpu));
+  view.start = row.start;
+  view.mig_uuid = row.mig_uuid;
+  view.port = row.port;
+  view.exit_code = row.exit_code;
+  view.exit_signal = row.exit_signal;
+  view.restarts = row.restarts;
+  view.submitted = row.submitted;
+  view.started = row.started;
+  view.ended = row.ended;
+  if (row.over) return view;
+  if (row.run) view.pid = supervisor_.pid_of(*row.run);
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(core::JobId(row.id));
+  view.moving = slot != core::kNoJob && node.job(slot).moving();
+  return view;
+}
+
+// What the queue says of itself; the whole answer is an explanation's.
+std::string Views::why_waiting(const store::JobRow& row, bool may_read) const {
+  const std::vector<core::JobId> waiting = engine_.scheduler().waiting();
+  const auto at = std::ranges::find(waiting, core::JobId(row.id));
+  if (at == waiting.end()) return row.reason;
+  const auto ahead = at - waiting.begin();
+  std::string why = ahead == 0 ? cat("it is the next; no GPU has room for a ", row.profile, " now")
+                               : cat("it waits behind ", ahead, ahead == 1 ? " job" : " jobs");
+  if (may_read && !row.reason.empty()) why += cat("; before: ", row.reason);
+  return why;
+}
+
+api::GpuView Views::view(core::GpuId id) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::Gpu& gpu = node.gpu(id);
+  const mig::Model& model = node.model(id);
+  api::GpuView view;
+  view.model = model.name();
+  view.health = core::name_of(gpu.health);
+  view.cordoned = gpu.cordoned;
+  view.draining = gpu.draining;
+  view.busy = node.busy(id);
+  view.compute_slices = static_cast<std::uint32_t>(model.compute_slices());
+  view.memory_slices = static_cast<std::uint32_t>(model.memory_slices());
+  view.load = ratio(model.compute_used(gpu.occupied), model.compute_slices());
+  view.frag_cost = ratio(model.frag_units(gpu.occupied), model.frag_denominator());
+  for (const core::Entry& entry : node.entries(id)) {
+    const mig::Profile& profile = model.profile(entry.placement.profile);
+    api::InstanceView instance;
+    instance.profile = profile.name;
+    instance.start = entry.placement.start;
+    instance.size = static_cast<std::uint32_t>(profile.memory_slices);
+    instance.state = core::name_of(entry.state);
+    if (entry.job != core::kNoJob) {
+      instance.job = node.job(entry.job).id.value();
+      if (const store::JobRow* row = engine_.records().job(*instance.job)) {
+        instance.job_name = row->name;
+      }
+    }
+    if (const auto* row = engine_.records().instance(entry.id.value())) {
+      instance.uuid = row->mig_uuid;
+    }
+    view.instances.push_back(std::move(instance));
+  }
+  std::ranges::sort(view.instances, {}, &api::InstanceView::start);
+  return view;
+}
+
+std::vector<api::GpuView> Views::gpus() const {
+  std::vector<api::GpuView> views;
+  for (const device::Gpu& gpu : hardware_.gpus()) {
+    const auto id = hardware_.id_of(gpu.uuid);
+    const bool known = id && id->value() < engine_.scheduler().node().gpu_count();
+    api::GpuView view = known ? this->view(*id) : api::GpuView{};
+    view.index = known ? id->value() : gpu.index;
+    view.uuid = gpu.uuid;
+    view.name = gpu.device_name;
+    view.mig = device::name_of(gpu.mig);
+    view.trouble = gpu.trouble;
+    if (view.health.empty()) view.health = gpu.health == device::Health::kOk ? "ok" : "lost";
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::vector<api::ProfileView> Views::profiles() const {
+  const core::Node& node = engine_.scheduler().node();
+  std::vector<api::ProfileView> views;
+  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+    const core::Gpu& gpu = node.gpu(core::GpuId(g));
+    const mig::Model& model = node.model(core::GpuId(g));
+    for (std::size_t i = 0; i < model.profiles().size(); ++i) {
+      const mig::ProfileIndex index(static_cast<std::uint8_t>(i));
+      const mig::Profile& profile = model.profile(index);
+      auto at = std::ranges::find(views, profile.name, &api::ProfileView::name);
+      if (at == views.end()) {
+        views.push_back({.name = profile.name,
+                         .memory_mib = static_cast<std::uint32_t>(profile.facts.memory_mib),
+                         .fits_now = 0});
+        at = views.end() - 1;
+      }
+      if (!gpu.takes_jobs() || (gpu.allowed >> i & 1U) == 0) continue;
+      mig::Occupancy occupied = gpu.occupied;
+      const bool once = profile.name.find('+') != std::string::npos;
+      while (const auto start = model.best_start(occupied, index)) {
+        occupied = model.with(occupied, {index, static_cast<std::uint8_t>(*start)});
+        ++at->fits_now;
+        if (once) break;
+      }
+    }
+  }
+  return views;
+}
+
+api::StatusView Views::status() const {
+  api::StatusView view;
+  view.version = TANGRAM_VERSION;
+  view.pid = static_cast<std::uint64_t>(getpid());
+  view.since = since_;
+  view.emulated = emulated_;
+  view.driver = hardware_.driver();
+  view.store = engine_.store_trouble().empty() ? "ok" : engine_.store_trouble();
+  for (const device::Gpu& gpu : hardware_.gpus()) {
+    if (!gpu.trouble.empty()) view.troubles.push_back(cat("GPU ", gpu.index, ": ", gpu.trouble));
+  }
+  const core::Node& node = engine_.scheduler().node();
+  view.gpus = node.gpu_count();
+  for (const auto& [id, row] : engine_.records().jobs()) {
+    if (row.over) continue;
+    const auto state = api::find_state(row.state);
+    if (state == api::JobState::kHeld)
+      ++view.held;
+    else if (state == api::JobState::kQueued)
+      ++view.queued;
+    else
+      ++view.running;
+  }
+  view.over = engine_.records().over();
+  const core::Tuning& tuning = node.tuning();
+  view.placement = tuning.placement;
+  view.migration = tuning.migration;
+  view.queue = tuning.queue;
+  view.threshold = tuning.threshold.text();
+  view.profiles = profiles();
+  return view;
+}
+
+}  // namespace tangram::daemon

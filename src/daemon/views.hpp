@@ -1,0 +1,44 @@
+// Views: how jobs, GPUs and the node look to callers, put together from the engine's records, the
+// scheduler's state and what the hardware says. One rule: it only looks; whether a caller may see
+// it is somebody else's question.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/job.hpp"
+#include "api/node.hpp"
+#include "daemon/engine.hpp"
+
+namespace tangram::daemon {
+
+class Hardware;
+class Supervisor;
+
+class Views {
+ public:
+  Views(const Engine& engine, const Hardware& hardware, const Supervisor& supervisor, bool emulated)
+      : engine_(engine), hardware_(hardware), supervisor_(supervisor), emulated_(emulated) {}
+
+  // What everybody may see of a job. Why it failed may name its command or its folders: that is for
+  // those who may read it.
+  [[nodiscard]] api::JobView outline(const store::JobRow& row, bool may_read) const;
+  // Why a queued job is not running, as far as the queue itself says.
+  [[nodiscard]] std::string why_waiting(const store::JobRow& row, bool may_read) const;
+  [[nodiscard]] std::vector<api::GpuView> gpus() const;
+  // How many of each profile could start at once, one after the other, each at its best start.
+  [[nodiscard]] std::vector<api::ProfileView> profiles() const;
+  [[nodiscard]] api::StatusView status() const;
+
+ private:
+  [[nodiscard]] api::GpuView view(core::GpuId id) const;
+
+  const Engine& engine_;
+  const Hardware& hardware_;
+  const Supervisor& supervisor_;
+  bool emulated_;
+  api::WallTime since_ = Clock::wall();
+};
+
+}  // namespace tangram::daemon
