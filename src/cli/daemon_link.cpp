@@ -5,17 +5,33 @@
 #include <charconv>
 #include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 #include <boost/json/array.hpp>
 
 #include "base/text.hpp"
 #include "cli/environment.hpp"
+#include "files/read_file.hpp"
 #include "http/query.hpp"
 
 namespace tangram::cli {
 namespace {
 
 constexpr const char* kSystemSocket = "/run/tangram/tangram.sock";
+
+// Files keep a secret better than the environment, which children inherit.
+Result<std::string> own_token() {
+  const std::string token = environment("TANGRAM_TOKEN");
+  const std::string path = environment("TANGRAM_TOKEN_FILE");
+  if (!token.empty() || path.empty()) return token;
+  constexpr std::size_t kLongest = 4'096;
+  auto text = files::read_file(path, "token file (TANGRAM_TOKEN_FILE)", kLongest);
+  if (!text) return text;
+  text->erase(text->find_last_not_of(" \t\r\n") + 1);
+  return text;
+}
+
+}  // namespace
 
 std::optional<std::uint64_t> number_in(const std::string& typed) {
   std::uint64_t id = 0;
@@ -25,13 +41,12 @@ std::optional<std::uint64_t> number_in(const std::string& typed) {
   return id;
 }
 
-}  // namespace
-
 void add_daemon_options(CLI::App& verb, DaemonOptions& options) {
   verb.add_option(
           "--socket", options.socket,
-          cat("Where the daemon listens (default: $TANGRAM_SOCKET, or ", kSystemSocket, ")"))
-      ->option_text("PATH");
+          cat("Where the daemon listens, a path or an https:// URL (default: $TANGRAM_SOCKET, or ",
+              kSystemSocket, ")"))
+      ->option_text("WHERE");
 }
 
 std::string socket_of(const DaemonOptions& options) {
@@ -41,13 +56,38 @@ std::string socket_of(const DaemonOptions& options) {
 }
 
 Result<http::Client> connect(const DaemonOptions& options) {
-  return http::Client::open(socket_of(options));
+  return connect_to(socket_of(options));
+}
+
+Result<http::Client> connect_to(const std::string& where) {
+  http::ClientOptions options;
+  options.ca_file = environment("TANGRAM_CA_FILE");
+  const auto token = own_token();
+  if (!token) return std::unexpected(token.error());
+  options.token = *token;
+  return http::Client::open(where, options);
+}
+
+Result<boost::json::value> ask(const DaemonOptions& options, std::string_view method,
+                               std::string_view target,
+                               const std::optional<boost::json::value>& body) {
+  auto client = connect(options);
+  if (!client) return std::unexpected(client.error());
+  auto reply = client->request(method, target, body);
+  if (!reply) return std::unexpected(reply.error());
+  return std::move(reply->body);
+}
+
+RequestTarget& RequestTarget::add(std::string_view key, std::string_view value) {
+  if (value.empty()) return *this;
+  text_ += cat(std::exchange(next_, '&'), key, '=', http::percent_encoded(value));
+  return *this;
 }
 
 Result<std::uint64_t> job_named(http::Client& client, const std::string& typed) {
   if (const auto id = number_in(typed)) return *id;
   const auto reply =
-      client.request("GET", cat("/v1/jobs?all=1&most=1000&name=", http::percent_encoded(typed)));
+      client.request("GET", cat("/v1/jobs?all=1&limit=1000&name=", http::percent_encoded(typed)));
   if (!reply) return std::unexpected(reply.error());
   std::vector<std::string> ids;
   for (const auto& job : reply->body.as_array()) {
@@ -89,6 +129,30 @@ Result<std::optional<api::JobView>> wait_for(http::Client& client, std::uint64_t
   auto job = api::read_job_view(reply->body);
   if (!job) return std::unexpected(job.error());
   return std::move(*job);
+}
+
+Result<std::vector<api::GpuView>> get_gpus(http::Client& client) {
+  const auto reply = client.request("GET", "/v1/gpus");
+  if (!reply) return std::unexpected(reply.error());
+  return read_list(reply->body, api::read_gpu_view);
+}
+
+Result<std::uint32_t> gpu_named(const std::vector<api::GpuView>& gpus, const std::string& typed) {
+  std::vector<std::uint32_t> found;
+  for (const api::GpuView& gpu : gpus) {
+    if (std::to_string(gpu.index) == typed || gpu.uuid == typed) return gpu.index;
+    constexpr std::string_view kForm = "GPU-";
+    if (typed.size() > kForm.size() && gpu.uuid.starts_with(typed)) found.push_back(gpu.index);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) {
+    return invalid(cat(tangram::quoted(typed), " is the beginning of the UUIDs of ", found.size(),
+                       " GPUs; write more of it."));
+  }
+  std::vector<std::string> indices;
+  for (const api::GpuView& gpu : gpus) indices.push_back(std::to_string(gpu.index));
+  return not_found(cat("there is no GPU ", tangram::quoted(typed), "; there is ",
+                       join_words(indices), ". See `tangram gpus`."));
 }
 
 int exit_code_of(const api::JobView& job) {

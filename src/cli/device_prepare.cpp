@@ -135,8 +135,9 @@ void add_prepare_verb(CLI::App& parent, Command& command) {
   add_device_options(*verb, *options);
   add_output_options(*verb, command);
   verb->footer(
-      "Ampere GPUs are reset for it, so no process may be on them (monitoring included); the mode\n"
-      "survives reboots. Hopper and later need no reset, and lose the mode at every reboot.\n"
+      "Ampere GPUs are reset for it, so no process may be on them (monitoring\n"
+      "included); the mode survives reboots. Hopper and later need no reset, and lose\n"
+      "the mode at every reboot.\n"
       "Exits with 1, and says what to do, as long as a GPU is not ready.");
   verb->callback([&command, options] {
     command.run = [&command, options](Output& out) { return prepare(*options, command.json, out); };

@@ -191,8 +191,9 @@ void add_emulate(CLI::App& app, Command& command) {
       app.add_subcommand("emulate", "The emulated node that stands in for NVIDIA's driver");
   emulate->require_subcommand(0, 1);
   emulate->footer(
-      "The node lies in a state file, which all programs that use it share. TANGRAM_EMULATE says\n"
-      "what to emulate, TANGRAM_EMULATOR_STATE where its state lies.\n"
+      "The node lies in a state file, which all programs that use it share.\n"
+      "TANGRAM_EMULATE says what to emulate, TANGRAM_EMULATOR_STATE where its state\n"
+      "lies.\n"
       "Examples:\n"
       "  tangram emulate status --node 4xA100-40GB --state /tmp/node\n"
       "  tangram device list --emulate 4xA100-40GB");

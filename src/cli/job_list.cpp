@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
+#include "cli/watch.hpp"
 #include "files/json_text.hpp"
 #include "http/query.hpp"
 
@@ -95,6 +96,7 @@ void add_ps(CLI::App& app, Command& command) {
   verb->add_flag("-q,--quiet", options->quiet, "Only their numbers");
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);
+  add_watch_option(*verb, command);
   verb->footer("Examples:\n  tangram ps --all\n  tangram cancel $(tangram ps -q --name train)");
   verb->callback([&command, options] {
     command.run = [&command, options](Output& out) { return list(*options, command.json, out); };

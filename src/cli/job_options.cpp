@@ -1,6 +1,7 @@
 // See job_options.hpp.
 #include "cli/job_options.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,6 +49,13 @@ Result<void> add_file(json::object& variables, const std::string& path) {
   return {};
 }
 
+// How this program reaches the daemon is no affair of the job's, least of all the token.
+bool is_ours(std::string_view name) {
+  constexpr std::string_view kOurs[] = {"TANGRAM_SOCKET", "TANGRAM_TOKEN", "TANGRAM_TOKEN_FILE",
+                                        "TANGRAM_CA_FILE"};
+  return std::ranges::find(kOurs, name) != std::end(kOurs);
+}
+
 // JSON is UTF-8; a variable that is not cannot be sent. It is left out and said so, because most
 // are there by accident.
 void add_own_environment(json::object& variables) {
@@ -56,7 +64,7 @@ void add_own_environment(json::object& variables) {
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
     const std::string_view name = text.substr(0, equals);
-    if (name == "TANGRAM_SOCKET" || name == "_") continue;
+    if (is_ours(name) || name == "_") continue;
     if (!api::is_utf8(text)) {
       fmt::print(stderr, "tangram: the variable {} is not UTF-8 and is not passed on.\n",
                  tangram::quoted(name));

@@ -152,8 +152,8 @@ void add_run(CLI::App& app, Command& command) {
   verb->footer(
       "Example:\n"
       "  tangram run -p 2g.10gb -- python train.py --epochs 3\n"
-      "The exit code is the job's: 128 and the signal if one ended it; 125 if Tangram could not\n"
-      "run it. Interrupt twice within a second to kill it.");
+      "The exit code is the job's: 128 and the signal if one ended it; 125 if Tangram\n"
+      "could not run it. Interrupt twice within a second to kill it.");
   verb->callback([&command, options] {
     command.failure_code = kOwnFailure;
     command.run = [&command, options](Output&) { return run(*options, command); };

@@ -1,4 +1,4 @@
-// `tangram show` and `tangram cancel`: one job in full, and the end of some.
+// `tangram show`: one job in full.
 #include <boost/json/array.hpp>
 
 #include "base/text.hpp"
@@ -69,7 +69,7 @@ void print(const api::JobView& job, Output& out) {
   facts.print(out);
 }
 
-Result<void> show(const Options& options, bool as_json, Output& out) {
+Result<void> show(const Options& options, Command& command, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const auto ids = jobs_named(*client, options.jobs);
@@ -80,7 +80,7 @@ Result<void> show(const Options& options, bool as_json, Output& out) {
     if (!reply) return std::unexpected(reply.error());
     documents.push_back(reply->body);
   }
-  if (as_json) {
+  if (command.json) {
     out.add(files::json_text(documents.size() == 1 ? documents.front() : documents));
     return {};
   }
@@ -93,59 +93,13 @@ Result<void> show(const Options& options, bool as_json, Output& out) {
   return {};
 }
 
-Result<void> cancel(const Options& options, bool as_json, Output& out) {
-  auto client = connect(options.daemon);
-  if (!client) return std::unexpected(client.error());
-  const auto ids = jobs_named(*client, options.jobs);
-  if (!ids) return std::unexpected(ids.error());
-  boost::json::array documents;
-  std::optional<Error> first;
-  for (const std::uint64_t id : *ids) {
-    auto reply = client->request("POST", cat("/v1/jobs/", id, "/cancel"));
-    if (!reply) {
-      if (!first) first = reply.error();
-      continue;  // one that cannot be cancelled saves no other
-    }
-    const auto job = api::read_job_view(reply->body);
-    if (!job) return std::unexpected(job.error());
-    out.line(cat("job ", id,
-                 is_over(job->state) ? " is over: " : " is being stopped: ", name_of(job->state)));
-    documents.push_back(std::move(reply->body));
-  }
-  if (first) return std::unexpected(*first);
-  if (as_json) {
-    out.buffer().clear();
-    out.add(files::json_text(documents));
-  }
-  return {};
-}
-
-CLI::App* add_verb(CLI::App& app, Command& command, const std::shared_ptr<Options>& options,
-                   const char* name, const char* help) {
-  CLI::App* verb = app.add_subcommand(name, help);
-  verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
-  add_daemon_options(*verb, options->daemon);
-  add_output_options(*verb, command);
-  return verb;
-}
-
 }  // namespace
 
 void add_show(CLI::App& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(app, command, options, "show", "Show all there is to know of a job");
-  verb->callback([&command, options] {
-    command.run = [&command, options](Output& out) { return show(*options, command.json, out); };
-  });
-}
-
-void add_cancel(CLI::App& app, Command& command) {
-  const auto options = std::make_shared<Options>();
   CLI::App* verb =
-      add_verb(app, command, options, "cancel", "End jobs, or take them off the queue");
-  verb->callback([&command, options] {
-    command.run = [&command, options](Output& out) { return cancel(*options, command.json, out); };
-  });
+      add_daemon_verb(app, command, "show", "Show all there is to know of a job", options, show);
+  verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
 }
 
 }  // namespace tangram::cli

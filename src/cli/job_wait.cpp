@@ -1,4 +1,4 @@
-// `tangram wait`: until jobs are over.
+// `tangram wait`: until jobs are over, or run.
 #include <algorithm>
 
 #include <boost/json/array.hpp>
@@ -17,10 +17,12 @@ struct Options {
   DaemonOptions daemon;
   std::vector<std::string> jobs;
   std::string timeout;
+  bool running = false;
 };
 
 // In pieces, so that a daemon that is gone is noticed.
 Result<std::optional<api::JobView>> wait_until(http::Client& client, std::uint64_t id,
+                                               std::string_view what,
                                                std::optional<Clock::time_point> deadline) {
   while (true) {
     std::chrono::milliseconds patience = std::chrono::seconds(60);
@@ -29,7 +31,7 @@ Result<std::optional<api::JobView>> wait_until(http::Client& client, std::uint64
                           std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()));
       patience = std::max(patience, std::chrono::milliseconds(0));
     }
-    auto job = wait_for(client, id, "over", patience);
+    auto job = wait_for(client, id, what, patience);
     if (!job || *job) return job;
     if (deadline && Clock::now() >= *deadline) return std::nullopt;
   }
@@ -48,13 +50,14 @@ Result<void> wait(const Options& options, Command& command, Output& out) {
   if (!ids) return std::unexpected(ids.error());
   boost::json::array documents;
   for (const std::uint64_t id : *ids) {
-    const auto job = wait_until(*client, id, deadline);
+    const auto job = wait_until(*client, id, options.running ? "running" : "over", deadline);
     if (!job) return std::unexpected(job.error());
     if (!*job) {
       command.exit_code = kTimedOut;
       break;
     }
-    if (command.exit_code == 0) command.exit_code = exit_code_of(**job);
+    const bool ended = api::is_over((**job).state);
+    if (command.exit_code == 0 && ended) command.exit_code = exit_code_of(**job);
     documents.push_back(to_json(**job));
   }
   if (command.json) out.add(files::json_text(documents));
@@ -67,13 +70,15 @@ void add_wait(CLI::App& app, Command& command) {
   const auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("wait", "Return when jobs are over, with their exit code");
   verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
+  verb->add_flag("--running", options->running, "Return when they run, or are over already");
   verb->add_option("--timeout", options->timeout,
                    "Give up after so long, as 10m, with exit code 124")
       ->option_text("TIME");
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);
   verb->footer(
-      "The exit code is the first that is not 0; 128 and the signal for one that ended by it.");
+      "The exit code is the first that is not 0; 128 and the signal for one that ended\n"
+      "by it.");
   verb->callback([&command, options] {
     command.run = [&command, options](Output& out) { return wait(*options, command, out); };
   });

@@ -29,7 +29,7 @@ void pause_between_attempts() { std::this_thread::sleep_for(kBetweenAttempts); }
 Result<http::Client> reconnect(const std::string& socket, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (true) {
-    auto client = http::Client::open(socket);
+    auto client = connect_to(socket);
     if (client || client.error().code != ErrorCode::kUnavailable) return client;
     if (std::chrono::steady_clock::now() >= deadline) return client;
     pause_between_attempts();

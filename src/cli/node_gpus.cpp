@@ -9,6 +9,7 @@
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
 #include "cli/slice_map.hpp"
+#include "cli/watch.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -56,9 +57,10 @@ void add_gpus(CLI::App& app, Command& command) {
   CLI::App* verb = app.add_subcommand("gpus", "Show the GPUs and which job stands where");
   add_daemon_options(*verb, *options);
   add_output_options(*verb, command);
+  add_watch_option(*verb, command);
   verb->footer(
-      "A box is an instance with its job; \"idle\" ones can be destroyed for others, \"foreign\"\n"
-      "ones are not Tangram's, \"quarantined\" ones could not be destroyed.");
+      "A box is an instance with its job; \"idle\" ones can be destroyed for others,\n"
+      "\"foreign\" ones are not Tangram's, \"quarantined\" ones could not be destroyed.");
   verb->callback([&command, options] {
     command.run = [&command, options](Output& out) { return gpus(*options, command.json, out); };
   });

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
+#include "cli/watch.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -64,6 +65,7 @@ void add_status(CLI::App& app, Command& command) {
       app.add_subcommand("status", "Show how the daemon fares and what could start now");
   add_daemon_options(*verb, *options);
   add_output_options(*verb, command);
+  add_watch_option(*verb, command);
   verb->callback([&command, options] {
     command.run = [&command, options](Output& out) { return status(*options, command.json, out); };
   });

@@ -65,9 +65,8 @@ void add_policies(CLI::App& app, Command& command) {
   CLI::App* verb = app.add_subcommand("policies", "List the scheduling policies");
   add_output_options(*verb, command);
   verb->footer(
-      "Names ending in -style are modelled after other systems, not ports of them; the -plain "
-      "ones\n"
-      "check the indexed ones and give the same answers.\n"
+      "Names ending in -style are modelled after other systems, not ports of them; the\n"
+      "-plain ones check the indexed ones and give the same answers.\n"
       "Example:\n  tangram decide --policy best-fit < state.json");
   verb->callback(
       [&command] { command.run = [&command](Output& out) { return list(command.json, out); }; });

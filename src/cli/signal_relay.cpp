@@ -12,7 +12,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "cli/daemon_link.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -74,7 +74,7 @@ void SignalRelay::relay() const {
     const auto now = Clock::now();
     const bool again = signal == SIGINT && now - last_interrupt < kTwice;
     if (signal == SIGINT) last_interrupt = now;
-    auto client = http::Client::open(socket_);
+    auto client = connect_to(socket_);
     if (!client) continue;  // the verb waits for the daemon, and says so
     again ? kill(*client, job_) : pass_on(*client, job_, signal);
   }

@@ -45,30 +45,39 @@ std::string inside(const api::InstanceView& i, std::size_t width) {
 
 }  // namespace
 
-std::string slice_map(const Output& out, const api::GpuView& gpu) {
-  const auto slices = static_cast<int>(std::min(gpu.memory_slices, 64U));
-  const int width = std::clamp((kScreenColumns - 1 - kMargin) / slices, 1, kWidestSlice);
-  std::string line(kMargin, ' ');
-  const std::string heavy(out.sign("┃", "|"));
-  const std::string light = out.paint(out.sign("┊", ":"), Style::kDim);
+std::vector<Piece> slice_pieces(const Output& out, const api::GpuView& gpu, int columns) {
+  const auto slices = static_cast<int>(std::clamp(gpu.memory_slices, 1U, 64U));
+  const int width = std::clamp((columns - 1) / slices, 1, kWidestSlice);
+  const Piece heavy{std::string(out.sign("┃", "|"))};
+  const Piece light{std::string(out.sign("┊", ":")), Style::kDim};
+  std::vector<Piece> pieces;
   bool after_instance = false;
   for (int slice = 0; slice < slices;) {
     const auto here = std::ranges::find(gpu.instances, static_cast<std::uint32_t>(slice),
                                         &api::InstanceView::start);
     if (here == gpu.instances.end()) {
-      line += after_instance ? heavy : light;
-      line += out.paint(centred(".", static_cast<std::size_t>(width - 1)), Style::kDim);
+      pieces.push_back(after_instance ? heavy : light);
+      pieces.push_back({centred(".", static_cast<std::size_t>(width - 1)), Style::kDim});
       after_instance = false;
       ++slice;
       continue;
     }
     const int size = std::clamp(static_cast<int>(std::min(here->size, 64U)), 1, slices - slice);
-    line += heavy;
-    line += out.paint(inside(*here, static_cast<std::size_t>(size * width - 1)), style_of(*here));
+    pieces.push_back(heavy);
+    pieces.push_back({inside(*here, static_cast<std::size_t>(size * width - 1)), style_of(*here)});
     after_instance = true;
     slice += size;
   }
-  return cat(line, after_instance ? heavy : light, "\n");
+  pieces.push_back(after_instance ? heavy : light);
+  return pieces;
+}
+
+std::string slice_map(const Output& out, const api::GpuView& gpu) {
+  std::string line(kMargin, ' ');
+  for (const Piece& piece : slice_pieces(out, gpu, kScreenColumns - kMargin)) {
+    line += out.paint(piece.text, piece.style);
+  }
+  return line + "\n";
 }
 
 }  // namespace tangram::cli

@@ -42,7 +42,7 @@ json::object counts_json(const store::Counts& counts) {
           {"gpus", counts.gpus},           {"instances", counts.instances},
           {"moves", counts.moves},         {"first_step", counts.first_step},
           {"last_step", counts.last_step}, {"snapshots", counts.snapshots},
-          {"bytes", counts.bytes}};
+          {"events", counts.events},       {"bytes", counts.bytes}};
 }
 
 void print_counts(const store::Counts& counts, Output& out) {
@@ -56,6 +56,7 @@ void print_counts(const store::Counts& counts, Output& out) {
                ? cat("  journal    empty; ", counts.last_step, " steps in all")
                : cat("  journal    steps ", counts.first_step, " to ", counts.last_step));
   out.line(cat("  snapshots  ", counts.snapshots));
+  out.line(cat("  events     ", counts.events));
   out.line(cat("  size       ", (counts.bytes + 1023) / 1024, " KiB"));
 }
 

@@ -11,8 +11,10 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "cli/complete.hpp"
 #include "cli/help.hpp"
 #include "cli/verbs.hpp"
+#include "cli/watch.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -129,8 +131,26 @@ void add_jobs(CLI::App& app, Command& command) {
   add_logs(app, command);
   add_wait(app, command);
   add_cancel(app, command);
+  add_hold(app, command);
+  add_release(app, command);
+  add_explain(app, command);
+  add_what_if(app, command);
+  add_lease(app, command);
+}
+
+// The verbs of whoever looks after the node, and of the past.
+void add_node_verbs(CLI::App& app, Command& command) {
+  add_top(app, command);
   add_gpus(app, command);
   add_status(app, command);
+  add_events(app, command);
+  add_history(app, command);
+  add_usage(app, command);
+  add_tune(app, command);
+  add_cordon(app, command);
+  add_uncordon(app, command);
+  add_drain(app, command);
+  add_token(app, command);
 }
 
 void build(CLI::App& app, Command& command) {
@@ -139,8 +159,8 @@ void build(CLI::App& app, Command& command) {
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", TANGRAM_VERSION, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
-  app.footer("Start with `tangram mig show A100-40GB`. Each verb has a --help with examples.");
   add_jobs(app, command);
+  add_node_verbs(app, command);
   CLI::App* mig =
       app.add_subcommand("mig", "The geometry of MIG GPUs: profiles, placements, FragCost");
   mig->require_subcommand(0, 1);
@@ -165,6 +185,14 @@ void build(CLI::App& app, Command& command) {
   add_node(app, command);
   add_emulate(app, command);
   add_store(app, command);
+  add_completion(app, command);
+  add_man(app, command);
+  // Last: verbs would inherit it.
+  app.footer(
+      "Each verb has a --help with examples, and a page: `tangram man VERB | man -l -`.\n"
+      "Exit codes: 0 done; 1 failed; 2 what was typed is wrong. `run`, `lease`, `wait`\n"
+      "and `submit --wait` give those of the command; 124: the time is over; 125: it\n"
+      "could not be run.");
 }
 
 // CLI11 would take "[a,b]" apart, and "[]" for nothing at all.
@@ -174,7 +202,7 @@ bool is_bracketed(std::string_view argument) {
 
 // What follows "--" is a user's command line and none of ours: only verbs that run one have it.
 int cut_at_dashes(int argc, const char* const* argv, Command& command) {
-  constexpr std::string_view kRunners[] = {"submit", "run"};
+  constexpr std::string_view kRunners[] = {"submit", "run", "lease"};
   if (argc < 2 || std::ranges::find(kRunners, std::string_view(argv[1])) == std::end(kRunners)) {
     return argc;
   }
@@ -186,7 +214,18 @@ int cut_at_dashes(int argc, const char* const* argv, Command& command) {
   return argc;
 }
 
+// What completion scripts ask; no verb, because it must bear half a command line.
+int complete(std::span<const char* const> words) {
+  Command command;
+  CLI::App app;
+  build(app, command);
+  return print(completion_lines(app, {words.begin(), words.end()}));
+}
+
 int run_unguarded(int argc, const char* const* argv) {
+  if (argc > 2 && std::string_view(argv[1]) == "__complete") {
+    return complete(std::span(argv + 2, argv + argc));
+  }
   Command command;
   command.typed = "tangram";
   for (int i = 1; i < argc; ++i) command.typed += cat(" ", argv[i]);
@@ -198,6 +237,7 @@ int run_unguarded(int argc, const char* const* argv) {
   }
   CLI::App app("Tangram schedules jobs onto the slices of MIG GPUs.");
   build(app, command);
+  command.root = &app;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -208,7 +248,7 @@ int run_unguarded(int argc, const char* const* argv) {
     return kExitBadInput;
   }
   Output out = Output::for_stdout(command.output);
-  const Result<void> done = command.run(out);
+  const Result<void> done = command.watch ? watch(command) : command.run(out);
   if (!done)
     return fail(command.failure_code.value_or(exit_code(done.error())), done.error().message);
   const int flushed = finish(out);
@@ -219,6 +259,10 @@ int run_unguarded(int argc, const char* const* argv) {
 
 void add_output_options(CLI::App& verb, Command& command) {
   verb.add_flag("--json", command.json, "Print JSON");
+  add_drawing_options(verb, command);
+}
+
+void add_drawing_options(CLI::App& verb, Command& command) {
   verb.add_option("--color", command.output.color,
                   "Colours: auto (on a terminal, the default), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))

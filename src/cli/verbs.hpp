@@ -3,6 +3,7 @@
 // neither writes to standard output nor exits.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,15 +20,19 @@ namespace tangram::cli {
 struct Command {
   OutputOptions output;
   bool json = false;
-  std::string typed;                         // the whole command line, for reports
-  std::vector<std::string> trailing;         // what stood after "--": a command of the user's
-  std::function<Result<void>(Output&)> run;  // empty: no verb was named
-  int exit_code = 0;                         // of a verb that succeeded: a job's, for example
-  std::optional<int> failure_code;           // of one that did not, instead of the usual ones
+  const CLI::App* root = nullptr;                  // of all verbs
+  std::string typed;                               // the whole command line, for reports
+  std::vector<std::string> trailing;               // what stood after "--": a command of the user's
+  std::function<Result<void>(Output&)> run;        // empty: no verb was named
+  int exit_code = 0;                               // of a verb that succeeded: a job's, for example
+  std::optional<int> failure_code;                 // of one that did not, instead of the usual ones
+  std::optional<std::chrono::milliseconds> watch;  // run it so often, until it is interrupted
 };
 
-// --json, --color and --ascii, which every verb has.
+// --json, --color and --ascii, which nearly every verb has.
 void add_output_options(CLI::App& verb, Command& command);
+// Those without --json.
+void add_drawing_options(CLI::App& verb, Command& command);
 
 void add_mig_models(CLI::App& mig, Command& command);
 void add_mig_show(CLI::App& mig, Command& command);
@@ -60,5 +65,21 @@ void add_wait(CLI::App& app, Command& command);
 void add_cancel(CLI::App& app, Command& command);
 void add_gpus(CLI::App& app, Command& command);
 void add_status(CLI::App& app, Command& command);
+void add_hold(CLI::App& app, Command& command);
+void add_release(CLI::App& app, Command& command);
+void add_explain(CLI::App& app, Command& command);
+void add_what_if(CLI::App& app, Command& command);
+void add_events(CLI::App& app, Command& command);
+void add_history(CLI::App& app, Command& command);
+void add_usage(CLI::App& app, Command& command);
+void add_lease(CLI::App& app, Command& command);
+void add_token(CLI::App& app, Command& command);
+void add_tune(CLI::App& app, Command& command);
+void add_cordon(CLI::App& app, Command& command);
+void add_uncordon(CLI::App& app, Command& command);
+void add_drain(CLI::App& app, Command& command);
+void add_top(CLI::App& app, Command& command);
+void add_completion(CLI::App& app, Command& command);
+void add_man(CLI::App& app, Command& command);
 
 }  // namespace tangram::cli

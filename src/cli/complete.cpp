@@ -1,0 +1,159 @@
+// See complete.hpp.
+#include "cli/complete.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == name) return verb;
+  }
+  return nullptr;
+}
+
+// What stands in help for its value: "PROFILE"; the name of a positional one.
+std::string value_name(const CLI::Option& option) {
+  if (option.get_positional() && !option.nonpositional()) return option.get_name(true, false);
+  return option.get_option_text();
+}
+
+// "{auto,always,never}" of a checked option, as CLI11 describes it.
+std::vector<Suggestion> words_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{');
+  const std::size_t close = type.find('}');
+  std::vector<Suggestion> words;
+  if (open == std::string::npos || close == std::string::npos) return words;
+  std::string rest = type.substr(open + 1, close - open - 1);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    words.push_back({rest.substr(0, end), ""});
+    rest.erase(0, std::min(end + 1, rest.size()));
+  }
+  return words;
+}
+
+// Where the words before the cursor lead.
+struct Place {
+  const CLI::App* verb;
+  const CLI::Option* option = nullptr;  // that waits for its value
+  std::size_t arguments = 0;            // positional ones so far
+  bool command = false;                 // after "--": none of ours
+};
+
+Place walk(const CLI::App& root, const std::vector<std::string>& words) {
+  Place place{&root};
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") place.command = true;
+    if (place.command) break;
+    if (place.option != nullptr) {
+      place.option = nullptr;
+    } else if (word.starts_with('-')) {
+      const CLI::Option* option = place.verb->get_option_no_throw(word);
+      const bool waits = option != nullptr && option->get_expected_min() > 0;
+      place.option = waits ? option : nullptr;
+    } else if (const CLI::App* verb = find_verb(*place.verb, word)) {
+      place = {verb};
+    } else {
+      ++place.arguments;
+    }
+  }
+  return place;
+}
+
+void add_options(const CLI::App& verb, std::vector<Suggestion>& out) {
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      out.push_back({"--" + name, option->get_description()});
+    }
+  }
+}
+
+void add_verbs(const CLI::App& verb, std::vector<Suggestion>& out) {
+  for (const CLI::App* each : verb.get_subcommands([](const CLI::App*) { return true; })) {
+    out.push_back({each->get_name(), each->get_description()});
+  }
+}
+
+std::vector<Suggestion> values_of(const CLI::Option& option, const CLI::App& verb,
+                                  const ValueSource& values) {
+  std::vector<Suggestion> words = words_of(option);
+  return words.empty() ? values(value_name(option), verb.get_name()) : words;
+}
+
+// The positional argument that comes next: the last one may be repeated.
+const CLI::Option* next_argument(const CLI::App& verb, std::size_t before) {
+  std::size_t at = 0;
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->nonpositional()) continue;
+    const bool repeated = option->get_items_expected_max() > 1;
+    if (at == before || (repeated && at < before)) return option;
+    ++at;
+  }
+  return nullptr;
+}
+
+// A value after "=" only once the "=" is typed: until then the keys are enough.
+void keep_beginnings(std::vector<Suggestion>& found, std::string_view typed) {
+  const bool has_equals = typed.find('=') != std::string_view::npos;
+  std::erase_if(found, [&](const Suggestion& s) {
+    const std::size_t equals = s.word.find('=');
+    const bool goes_on = equals != std::string::npos && equals + 1 < s.word.size();
+    return !s.word.starts_with(typed) || goes_on != has_equals;
+  });
+}
+
+}  // namespace
+
+std::vector<Suggestion> suggestions(const CLI::App& root, const std::vector<std::string>& words,
+                                    const ValueSource& values) {
+  if (words.empty()) return {};
+  const Place place = walk(root, words);
+  const std::string& typed = words.back();
+  std::vector<Suggestion> found;
+  if (place.command) return found;
+  const std::size_t equals = typed.find('=');
+  if (place.option != nullptr) {
+    found = values_of(*place.option, *place.verb, values);
+  } else if (typed.starts_with("--") && equals != std::string::npos) {
+    const CLI::Option* option = place.verb->get_option_no_throw(typed.substr(0, equals));
+    if (option != nullptr) found = values_of(*option, *place.verb, values);
+    for (Suggestion& each : found) each.word.insert(0, typed.substr(0, equals + 1));
+  } else if (typed.starts_with('-')) {
+    add_options(*place.verb, found);
+  } else {
+    if (place.arguments == 0) add_verbs(*place.verb, found);
+    if (const CLI::Option* argument = next_argument(*place.verb, place.arguments)) {
+      std::ranges::copy(values_of(*argument, *place.verb, values), std::back_inserter(found));
+    }
+  }
+  keep_beginnings(found, typed);
+  return found;
+}
+
+std::string completion_lines(const CLI::App& root, const std::vector<std::string>& words) {
+  const bool bash = words.front() == "bash";
+  std::vector<std::string> whole;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const bool glued = bash && !whole.empty() && (words[i] == "=" || whole.back().ends_with('='));
+    if (glued) {
+      whole.back() += words[i];
+    } else {
+      whole.push_back(words[i]);
+    }
+  }
+  const std::size_t cut = bash && !whole.empty() ? whole.back().rfind('=') + 1 : 0;
+  std::string lines;
+  for (const Suggestion& each : suggestions(root, whole, known_values)) {
+    lines +=
+        cat(each.word.substr(std::min(cut, each.word.size())), '\t', printable(each.help), '\n');
+  }
+  return lines;
+}
+
+}  // namespace tangram::cli

@@ -1,0 +1,191 @@
+// `tangram lease`: an instance for a command that runs here, or for whoever keeps it, and the
+// leases there are. One rule: what was acquired for a command is released when the command ends.
+#include "api/lease.hpp"
+
+#include <csignal>
+#include <unistd.h>
+
+#include <boost/json/array.hpp>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_text.hpp"
+#include "cli/lease_run.hpp"
+#include "cli/lease_verbs.hpp"
+#include "cli/log_copy.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+constexpr int kOwnFailure = 125;  // as `tangram run`
+constexpr auto kPatience = std::chrono::seconds(30);
+
+struct Options {
+  DaemonOptions daemon;
+  std::string profile, gpu_memory, wait, ttl, key, name;
+  std::vector<std::string> labels;
+  bool keep = false;
+  bool quiet = false;
+};
+
+Result<std::chrono::milliseconds> time_in(std::string_view option, const std::string& typed,
+                                          std::chrono::milliseconds otherwise) {
+  if (typed.empty()) return otherwise;
+  const auto time = api::parse_duration(typed);
+  if (!time) return invalid(cat(option, ": ", time.error().message));
+  return *time;
+}
+
+Result<void> set_need(const Options& o, api::LeaseRequest& request) {
+  if (o.profile.empty() == o.gpu_memory.empty()) {
+    return invalid("say what is needed: --profile, as 2g.10gb, or --gpu-memory, as 8GiB.");
+  }
+  request.profile = o.profile;
+  if (o.gpu_memory.empty()) return {};
+  const auto bytes = api::parse_bytes(o.gpu_memory);
+  if (!bytes) return invalid(cat("--gpu-memory: ", bytes.error().message));
+  constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
+  request.gpu_memory_mib = (*bytes + kMib - 1) / kMib;
+  return {};
+}
+
+constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(1);
+
+// A key makes asking again harmless, so there always is one.
+std::string own_key() {
+  return cat("tangram-lease/", ::getpid(), "/", now().time_since_epoch().count());
+}
+
+Result<api::LeaseRequest> request_of(const Options& o, const std::vector<std::string>& command) {
+  api::LeaseRequest request;
+  if (auto ok = set_need(o, request); !ok) return std::unexpected(ok.error());
+  const auto ttl = time_in("--ttl", o.ttl, request.ttl);
+  if (!ttl) return std::unexpected(ttl.error());
+  const auto wait = time_in("--wait", o.wait, kLongestWait);
+  if (!wait) return std::unexpected(wait.error());
+  request.ttl = *ttl;
+  request.wait = *wait;
+  request.key = o.key.empty() ? own_key() : o.key;
+  request.name = o.name;
+  if (request.name.empty() && !command.empty()) {
+    request.name = command.front().substr(command.front().rfind('/') + 1);
+  }
+  for (const std::string& label : o.labels) {
+    const std::size_t equals = label.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return invalid(cat("--label ", tangram::quoted(label), ": write it as NAME=VALUE."));
+    }
+    request.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  return request;
+}
+
+// Waits for the grant, across restarts of the daemon: the key leads back to the same lease. One
+// that refuses at once and again is not one that went away.
+Result<boost::json::value> acquire(const Options& options, const api::LeaseRequest& request) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kMostRefusals = 3;
+  const std::string socket = socket_of(options.daemon);
+  std::chrono::milliseconds patience{0};
+  for (int refusals = 0;;) {
+    auto client = reconnect(socket, patience);
+    if (!client) return std::unexpected(client.error());
+    const auto begin = Clock::now();
+    auto reply = client->request("POST", "/v1/leases", to_json(request),
+                                 request.wait + http::Client::kPatience);
+    if (reply) return std::move(reply->body);
+    if (reply.error().code != ErrorCode::kUnavailable) return std::unexpected(reply.error());
+    refusals = Clock::now() - begin < std::chrono::seconds(1) ? refusals + 1 : 0;
+    if (refusals == kMostRefusals) return std::unexpected(reply.error());
+    patience = kPatience;
+    pause_between_attempts();
+  }
+}
+
+void release(const Options& options, const api::LeaseView& lease) {
+  auto client = reconnect(socket_of(options.daemon), std::chrono::seconds(5));
+  const auto done = client ? client->request("DELETE", cat("/v1/leases/", lease.id))
+                           : std::unexpected(client.error());
+  if (done || options.quiet) return;
+  fmt::print(stderr, "tangram: lease {} is not released and ends by itself in {}: {}\n", lease.id,
+             api::duration_text(lease.ttl), done.error().message);
+}
+
+Result<void> keep(const api::LeaseView& lease, const boost::json::value& document, Command& command,
+                  Output& out) {
+  if (command.json) {
+    out.add(files::json_text(document));
+  } else {
+    print(lease, out);
+  }
+  return {};
+}
+
+Result<void> lease_and_run(const Options& options, Command& command, Output& out) {
+  if (options.keep != command.trailing.empty()) {
+    return invalid(options.keep
+                       ? "--keep leaves the lease to you; it does not go with a command."
+                       : "no command is given; write it after --, or --keep to acquire the lease "
+                         "and leave it.");
+  }
+  const auto request = request_of(options, command.trailing);
+  if (!request) return std::unexpected(request.error());
+  const auto answer = acquire(options, *request);
+  if (!answer) return std::unexpected(answer.error());
+  const auto lease = api::read_lease_view(*answer);
+  if (!lease) return std::unexpected(lease.error());
+  if (options.keep) return keep(*lease, *answer, command, out);
+  const auto code = run_on_lease(socket_of(options.daemon), *lease, command.trailing);
+  release(options, *lease);
+  if (!code) return std::unexpected(code.error());
+  command.exit_code = *code;
+  return {};
+}
+
+}  // namespace
+
+void add_lease(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("lease", "Run a command here on an instance that is leased");
+  verb->require_subcommand(0, 1);
+  const auto text = [verb](const char* name, std::string& value, const char* help,
+                           const char* form) {
+    verb->add_option(name, value, help)->option_text(form);
+  };
+  text("-p,--profile", options->profile, "The MIG profile that is needed, as 2g.10gb; or",
+       "PROFILE");
+  text("--gpu-memory", options->gpu_memory, "the smallest profile with so much memory, as 8GiB",
+       "SIZE");
+  text("--wait", options->wait, "How long to wait for room (default: 1h, the longest)", "TIME");
+  text("--ttl", options->ttl, "It ends so long after the last renewal (default: 60s)", "TIME");
+  text("--key", options->key, "Your own name for it: asking again gives the same lease", "KEY");
+  text("--name", options->name, "A name for people (default: the command's)", "NAME");
+  verb->add_option("--label", options->labels, "A label, NAME=VALUE; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
+  verb->add_flag("--keep", options->keep, "Run nothing: acquire it, print it and leave it");
+  verb->add_flag("-q,--quiet", options->quiet, "Say nothing about the release");
+  add_daemon_options(*verb, options->daemon);
+  add_output_options(*verb, command);
+  add_lease_list(*verb, command);
+  add_lease_renew(*verb, command);
+  add_lease_release(*verb, command);
+  verb->footer(
+      "Examples:\n"
+      "  tangram lease -p 1g.5gb --wait 10m -- python train.py\n"
+      "  tangram lease --keep -p 2g.10gb --ttl 1h --key nightly --json\n"
+      "The lease is renewed while the command runs and released when it ends. The exit\n"
+      "code is the command's: 128 and the signal if one ended it, 126 or 127 if it\n"
+      "cannot be started; 125 if Tangram has no lease for it.");
+  verb->callback([&command, options, verb] {
+    if (!verb->get_subcommands().empty()) return;
+    command.failure_code = kOwnFailure;
+    command.run = [&command, options](Output& out) {
+      return lease_and_run(*options, command, out);
+    };
+  });
+}
+
+}  // namespace tangram::cli

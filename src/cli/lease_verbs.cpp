@@ -1,0 +1,159 @@
+// `tangram lease list`, `renew` and `release`: the leases there are.
+#include "cli/lease_verbs.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_text.hpp"
+#include "cli/watch.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct ListOptions {
+  DaemonOptions daemon;
+};
+
+Cell state_cell(const api::LeaseView& lease) {
+  const std::string text(name_of(lease.state));
+  switch (lease.state) {
+    case api::LeaseState::kGranted:
+      return {text, Style::kGood};
+    case api::LeaseState::kWaiting:
+      return {text, Style::kYellow};
+    case api::LeaseState::kReleasing:
+    case api::LeaseState::kOver:
+      return {text, Style::kDim};
+  }
+  return text;
+}
+
+std::string place_of(const api::LeaseView& lease) {
+  if (!lease.gpu) return "-";
+  return lease.start ? cat(*lease.gpu, '@', *lease.start) : std::to_string(*lease.gpu);
+}
+
+std::string rest_of(const api::LeaseView& lease) {
+  return lease.expires ? age_text(*lease.expires - now()) : "-";
+}
+
+Result<void> list(const ListOptions& options, Command& command, Output& out) {
+  const auto answer = ask(options.daemon, "GET", "/v1/leases");
+  if (!answer) return std::unexpected(answer.error());
+  if (command.json) {
+    out.add(files::json_text(*answer));
+    return {};
+  }
+  const auto leases = read_list(*answer, api::read_lease_view);
+  if (!leases) return std::unexpected(leases.error());
+  if (leases->empty()) {
+    out.line("no leases");
+    return {};
+  }
+  Table table({{"LEASE", Align::kRight, 0},
+               {"NAME"},
+               {"USER"},
+               {"PROFILE"},
+               {"STATE"},
+               {"ENDS IN", Align::kRight},
+               {"GPU@START"},
+               {"KEY"}});
+  for (const api::LeaseView& lease : *leases) {
+    table.row({Cell(std::to_string(lease.id), Style::kBold), harmless(lease.name),
+               harmless(lease.user), lease.profile, state_cell(lease), rest_of(lease),
+               place_of(lease), Cell(harmless(lease.key), Style::kDim)});
+  }
+  table.print(out);
+  return {};
+}
+
+struct ChangeOptions {
+  DaemonOptions daemon;
+  std::vector<std::uint64_t> leases;
+  std::string ttl;
+};
+
+// The same question for every lease that was named, and what came of it in a line each.
+Result<void> change(const ChangeOptions& options, std::string_view method, std::string_view tail,
+                    const std::optional<boost::json::value>& body, Command& command, Output& out) {
+  boost::json::array documents;
+  for (const std::uint64_t id : options.leases) {
+    auto answer = ask(options.daemon, method, cat("/v1/leases/", id, tail), body);
+    if (!answer) return std::unexpected(answer.error());
+    const auto lease = api::read_lease_view(*answer);
+    if (!lease) return std::unexpected(lease.error());
+    if (!command.json) {
+      out.line(cat("lease ", id, " is ", name_of(lease->state),
+                   lease->expires ? cat(" until ", local_text(*lease->expires)) : ""));
+    }
+    documents.push_back(std::move(*answer));
+  }
+  if (command.json) out.add(files::json_text(documents));
+  return {};
+}
+
+Result<void> renew(const ChangeOptions& options, Command& command, Output& out) {
+  boost::json::object body;
+  if (!options.ttl.empty()) {
+    const auto ttl = api::parse_duration(options.ttl);
+    if (!ttl) return invalid(cat("--ttl: ", ttl.error().message));
+    body["ttl"] = api::duration_text(*ttl);
+  }
+  return change(options, "POST", "/renew", body, command, out);
+}
+
+Result<void> release(const ChangeOptions& options, Command& command, Output& out) {
+  return change(options, "DELETE", "", std::nullopt, command, out);
+}
+
+}  // namespace
+
+void print(const api::LeaseView& lease, Output& out) {
+  const Cell state = state_cell(lease);
+  out.line(cat(out.paint(cat("lease ", lease.id), Style::kBold), "  ", harmless(lease.name), "  ",
+               out.paint(state.text, state.style)));
+  Table facts({{"", Align::kLeft, 0}, {""}});
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) facts.row({Cell(cat("  ", name), Style::kDim), harmless(value)});
+  };
+  add("reason", lease.reason);
+  add("key", lease.key);
+  add("profile", lease.profile);
+  if (lease.gpu) {
+    add("place", cat("GPU ", *lease.gpu, lease.start ? cat(", slice ", *lease.start) : ""));
+  }
+  add("instance", lease.mig_uuid);
+  add("CDI", lease.cdi);
+  add("expires", lease.expires ? local_text(*lease.expires) : "");
+  for (const auto& [name, value] : lease.environment) add("environment", cat(name, '=', value));
+  facts.print(out);
+}
+
+void add_lease_list(CLI::App& lease, Command& command) {
+  CLI::App* verb = add_daemon_verb(lease, command, "list", "List the leases that are not over",
+                                   std::make_shared<ListOptions>(), list);
+  add_watch_option(*verb, command);
+}
+
+void add_lease_renew(CLI::App& lease, Command& command) {
+  const auto options = std::make_shared<ChangeOptions>();
+  CLI::App* verb =
+      add_daemon_verb(lease, command, "renew", "Let leases live on from now", options, renew);
+  verb->add_option("LEASE", options->leases, "Their numbers")->required();
+  verb->add_option("--ttl", options->ttl, "A new time to live, as 1h (default: the one it has)")
+      ->option_text("TIME");
+}
+
+void add_lease_release(CLI::App& lease, Command& command) {
+  const auto options = std::make_shared<ChangeOptions>();
+  add_daemon_verb(lease, command, "release", "End leases; the instance is free once it is empty",
+                  options, release)
+      ->add_option("LEASE", options->leases, "Their numbers")
+      ->required();
+}
+
+}  // namespace tangram::cli

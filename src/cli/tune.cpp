@@ -1,0 +1,75 @@
+// `tangram tune`: the scheduler's tuning as it is in force, and changes to it. One rule: what is
+// typed together is changed together or not at all.
+#include <algorithm>
+#include <array>
+
+#include "api/job.hpp"
+#include "api/tuning.hpp"
+#include "base/text.hpp"
+#include "cli/daemon_link.hpp"
+#include "cli/job_text.hpp"
+#include "cli/tuning_change.hpp"
+#include "files/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct Options {
+  DaemonOptions daemon;
+  std::vector<std::string> changes;
+};
+
+void print(const api::TuningView& t, Output& out) {
+  Table table({{"", Align::kLeft, 0}, {""}});
+  const auto add = [&](const char* key, const std::string& value) {
+    table.row({Cell(key, Style::kDim), harmless(value)});
+  };
+  add("threshold", t.threshold);
+  add("placement", t.placement);
+  add("migration", t.migration);
+  add("queue", t.queue);
+  add("most_moves", std::to_string(t.most_moves));
+  add("cooldown", api::duration_text(t.cooldown));
+  add("gain", t.gain);
+  add("window", t.window.empty() ? "always" : t.window);
+  add("protect_head", t.protect_head ? "true" : "false");
+  table.print(out);
+}
+
+Result<void> tune(const Options& options, Command& command, Output& out) {
+  std::optional<boost::json::value> body;
+  if (!options.changes.empty()) {
+    const auto change = tuning_change(options.changes);
+    if (!change) return std::unexpected(change.error());
+    body = to_json(*change);
+  }
+  const auto answer = ask(options.daemon, body ? "PATCH" : "GET", "/v1/tuning", body);
+  if (!answer) return std::unexpected(answer.error());
+  if (command.json) {
+    out.add(files::json_text(*answer));
+    return {};
+  }
+  const auto tuning = api::read_tuning_view(*answer);
+  if (!tuning) return std::unexpected(tuning.error());
+  print(*tuning, out);
+  return {};
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = add_daemon_verb(app, command, "tune", "Show or change how the scheduler decides",
+                                   options, tune);
+  verb->add_option("KEY=VALUE", options->changes, "What to change; none: show what is in force");
+  verb->footer(
+      "Examples:\n"
+      "  tangram tune\n"
+      "  tangram tune threshold=0.5 window=22:00-06:00\n"
+      "Keys: threshold (of Lazy and Busy), placement, migration and queue (policies,\n"
+      "see `tangram policies`), most_moves (at once), cooldown (of a moved job), gain\n"
+      "(that a move must bring), window (of the day for moves, or always),\n"
+      "protect_head (of the queue).");
+}
+
+}  // namespace tangram::cli
