@@ -30,14 +30,6 @@ double since(Clock::time_point begun) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
-long resident_kib(pid_t pid) {
-  std::ifstream status(cat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
-  }
-  return 0;
-}
-
 long descriptors(pid_t pid) {
   long count = 0;
   for ([[maybe_unused]] const auto& each :
@@ -80,7 +72,7 @@ void submissions() {
   for (std::thread& each : callers) each.join();
   std::printf("submissions: %d durable in %.2f s: %.0f a second (%d callers), RSS %ld KiB\n",
               accepted.load(), since(begun), accepted.load() / since(begun), kCallers,
-              resident_kib(node.pid()));
+              node.resident_kib());
 }
 
 void many_jobs(int count) {
@@ -94,12 +86,12 @@ void many_jobs(int count) {
   for (int i = 0; i < count; ++i) {
     if (!client->request("POST", "/v1/jobs", request)) std::abort();
     if (i == count / 10) {
-      std::printf("jobs: after %d submissions RSS %ld KiB, %ld descriptors\n", i, resident_kib(pid),
-                  descriptors(pid));
+      std::printf("jobs: after %d submissions RSS %ld KiB, %ld descriptors\n", i,
+                  node.resident_kib(), descriptors(pid));
     }
   }
   std::printf("jobs: %d submitted in %.1f s one after the other, RSS %ld KiB\n", count,
-              since(begun), resident_kib(pid));
+              since(begun), node.resident_kib());
   eventually(
       "all are over",
       [&] {
@@ -108,7 +100,7 @@ void many_jobs(int count) {
       },
       std::chrono::minutes(30));
   std::printf("jobs: %d over in %.1f s (%.0f a second); RSS %ld KiB, %ld descriptors, CPU %.1f s\n",
-              count, since(begun), count / since(begun), resident_kib(pid), descriptors(pid),
+              count, since(begun), count / since(begun), node.resident_kib(), descriptors(pid),
               cpu_seconds(pid));
 }
 

@@ -35,8 +35,8 @@ using Lines = std::vector<std::string>;
 constexpr std::chrono::milliseconds kDeadline{10'000};  // for all consequences of one input
 constexpr std::chrono::milliseconds kQuiet{20};         // without a step, after the last one
 constexpr std::chrono::milliseconds kQuietAtTheEnd{60};
-constexpr int kLeastWhole = 27;  // scenarios from beginning to end
-constexpr int kLeastInPart = 6;  // those that end early; see fit()
+constexpr int kLeastWhole = 35;  // scenarios from beginning to end
+constexpr int kLeastInPart = 8;  // those that end early; see fit()
 
 Lines words_of(std::string line) {
   std::ranges::replace(line, '=', ' ');
@@ -51,6 +51,12 @@ struct Given {
   Lines outs;           // the decisions that follow from it
   std::size_t ins = 0;  // the events that led to them
 };
+
+// The daemon refuses to hold or release what the scheduler would leave as it is.
+bool may_be_refused(const Given& given) {
+  const std::string what = given.words.empty() ? "" : given.words.front();
+  return given.outs.empty() && (what == "hold" || what == "release");
+}
 
 struct Story {
   std::string name;
@@ -80,14 +86,16 @@ Story read_story(const fs::path& file) {
 
 // Why an input cannot be given to the daemon; empty if it can.
 std::string obstacle(const Given& input, std::uint64_t next_job) {
-  static const std::set<std::string> kCan = {"node", "gpu",     "submit", "cancel", "exit",
-                                             "tune", "foreign", "lose",   "again",  "recover"};
+  static const std::set<std::string> kCan = {"node",  "gpu",     "submit", "cancel",   "exit",
+                                             "tune",  "foreign", "lose",   "hold",     "release",
+                                             "again", "cordon",  "drain",  "uncordon", "recover"};
   const Lines& words = input.words;
   const std::string& first = words.front();
   if (first == "fail") {
     return words[2] == "stop" || words[2] == "switch" ? "fail next " + words[2] : "";
   }
   if (!kCan.contains(first)) return first;
+  if (words.back() == "limit") return "a limit: that is counted by the daemon itself";
   if (first == "submit") {
     if (words[2] != std::to_string(next_job)) return "submit: not in the order of their numbers";
     if (std::ranges::find(words, "lease") != words.end()) return "submit: a lease";
@@ -165,7 +173,8 @@ class Journal {
     auto last = Clock::now();
     while (Clock::now() < deadline) {
       if (look()) last = Clock::now();
-      const bool enough = outs.size() >= given.outs.size() && ins >= given.ins;
+      const bool enough =
+          outs.size() >= given.outs.size() && (may_be_refused(given) || ins >= given.ins);
       if (enough && Clock::now() - last >= quiet) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -296,7 +305,9 @@ void Play::compare(const Given& given, std::chrono::milliseconds quiet) {
   SCOPED_TRACE("> " + line);
   journal_->await(given, quiet);
   EXPECT_EQ(by_subject(journal_->outs), by_subject(given.outs));
-  EXPECT_GE(journal_->ins, given.ins);
+  if (!may_be_refused(given)) {
+    EXPECT_GE(journal_->ins, given.ins);
+  }
   journal_->outs.clear();
   journal_->ins = 0;
 }
@@ -306,6 +317,12 @@ void Play::give(const Lines& words) {
   if (what == "submit") submit(words);
   if (what == "exit") end_process(words[2], words.back() == "success");
   if (what == "cancel") node_->ask("POST", cat("/v1/jobs/", words[2], "/cancel"), 202);
+  if (what == "hold" || what == "release") {
+    node_->ask("POST", cat("/v1/jobs/", words[2], "/", what), 0);
+  }
+  if (what == "cordon" || what == "uncordon" || what == "drain") {
+    node_->ask("POST", cat("/v1/gpus/", words[2], "/", what), 202);
+  }
   if (what == "fail") fail_next(words);
   if (what == "tune") tune(words);
   if (what == "foreign") node_->tangram({"emulate", "fault", "foreign", words[4], words[1]});
@@ -325,7 +342,8 @@ void Play::submit(const Lines& words) {
   json::object more{{"kind", has("batch") ? "batch" : "service"},
                     {"movable", !has("pinned")},
                     {"restart", has("restart") ? words.back() : "never"},
-                    {"max_restarts", core::JobSpec().max_restarts}};
+                    {"max_restarts", core::JobSpec().max_restarts},
+                    {"hold", has("held")}};
   if (starts_fail_) {
     script =
         cat("n=$(cat ", fails, " 2>/dev/null || echo 0); if [ $n -gt 0 ]; then echo $((n-1)) > ",

@@ -2,6 +2,7 @@
 #include "node.hpp"
 
 #include <csignal>
+#include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
@@ -165,16 +166,24 @@ boost::json::value Node::ask(const std::string& method, const std::string& targe
     ADD_FAILURE() << client.error().message;
     return nullptr;
   }
-  auto reply = client->request(method, target, body);
+  auto reply = client->exchange(method, target, body);
   if (!reply) {
-    EXPECT_NE(status / 100, 2) << method << " " << target << ": " << reply.error().message;
-    return boost::json::object{{"detail", reply.error().message}};
+    ADD_FAILURE() << method << " " << target << ": " << reply.error().message;
+    return nullptr;
   }
   if (status != 0) {
     EXPECT_EQ(reply->status, status)
         << method << " " << target << ": " << boost::json::serialize(reply->body);
   }
   return std::move(reply->body);
+}
+
+long Node::resident_kib() const {
+  std::ifstream status(cat("/proc/", pid_, "/status"));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
+  }
+  return 0;
 }
 
 // Every job is marked, so that it is found even if Tangram should lose it.

@@ -46,6 +46,7 @@ class Node {
   void use_program(std::string tangramd) { options_.program = std::move(tangramd); }
   [[nodiscard]] bool runs() const { return pid_ > 0; }
   [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] long resident_kib() const;  // memory of the daemon
 
   // A request and its answer; the status is checked unless it is 0.
   boost::json::value ask(const std::string& method, const std::string& target, int status = 200,

@@ -330,7 +330,8 @@ TEST_F(JobsCli, SaysThatThereIsNoDaemon) {
   daemon_.close();
   EXPECT_THAT(refused({"ps"}, 1),
               AllOf(HasSubstr("cannot reach tangramd at " + daemon_.socket()),
-                    HasSubstr("Is it running? Start it with `tangramd`"), HasSubstr("--socket")));
+                    HasSubstr("Is it running? Start it (`systemctl start tangramd`"),
+                    HasSubstr("--socket")));
 }
 
 }  // namespace

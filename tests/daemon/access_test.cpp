@@ -1,0 +1,256 @@
+// Who may do what, over the real socket: users by their tokens, admins, and submissions that are
+// repeated. One rule: whatever is refused says so, and nothing of it has happened.
+#include <filesystem>
+#include <fstream>
+#include <pwd.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "http/client.hpp"
+#include "node.hpp"
+
+namespace tangram::tests {
+namespace {
+
+namespace json = boost::json;
+
+std::string text(const json::value& value, const char* key) {
+  const json::value* found = value.is_object() ? value.get_object().if_contains(key) : nullptr;
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : "";
+}
+
+// Somebody who shows a token.
+struct Guest {
+  Node& node;
+  std::string token;
+
+  json::value ask(const std::string& method, const std::string& target, int status,
+                  const std::optional<json::value>& body = std::nullopt) const {
+    auto client = http::Client::open(node.socket(), {.token = token});
+    EXPECT_TRUE(client);
+    if (!client) return nullptr;
+    const auto reply = client->exchange(method, target, body);
+    EXPECT_TRUE(reply) << reply.error().message;
+    if (!reply) return nullptr;
+    EXPECT_EQ(reply->status, status) << method << " " << target << ": " << reply->body;
+    return reply->body;
+  }
+};
+
+json::value make_token(Node& node, const json::object& request, int status = 201) {
+  return node.ask("POST", "/v1/tokens", status, request);
+}
+
+std::uint32_t nobody() {
+  const passwd* user = getpwnam("nobody");
+  return user == nullptr ? 65'534 : user->pw_uid;
+}
+
+TEST(Tokens, CarryAUserAndAScope) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  Node node;
+  node.start();
+  const auto mine = node.submit("1g.5gb", "echo secret; sleep 1000");
+  node.await(mine, "running");
+  const Guest writer{node, text(make_token(node, {{"name", "w"}, {"uid", nobody()}}), "secret")};
+  const Guest reader{node,
+                     text(make_token(node, {{"uid", nobody()}, {"scope", "read"}}), "secret")};
+  const Guest admin{node, text(make_token(node, {{"scope", "admin"}}), "secret")};
+  const Guest plain{node, text(make_token(node, {{"scope", "write"}}), "secret")};
+
+  EXPECT_TRUE(writer.ask("GET", cat("/v1/jobs/", mine), 200).at("outline").as_bool());
+  for (const Guest* guest : {&writer, &reader}) {
+    guest->ask("GET", cat("/v1/jobs/", mine, "/logs"), 403);
+    guest->ask("POST", cat("/v1/jobs/", mine, "/cancel"), 403);
+  }
+  const auto theirs =
+      writer.ask("POST", "/v1/jobs", 201, node.request("1g.5gb", "echo mine; sleep 1000"));
+  const auto id = theirs.at("id").to_number<std::uint64_t>();
+  EXPECT_EQ(text(node.job(id), "user"), "nobody");
+  reader.ask("GET", cat("/v1/jobs/", id, "/logs"), 200);
+  reader.ask("POST", "/v1/jobs", 403, node.request("1g.5gb", "true"));
+  reader.ask("POST", cat("/v1/jobs/", id, "/cancel"), 403);
+  reader.ask("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}});
+  // An admin's token of a lesser scope is no admin's.
+  plain.ask("POST", cat("/v1/jobs/", id, "/cancel"), 403);
+  plain.ask("POST", "/v1/gpus/0/cordon", 403);
+  writer.ask("POST", "/v1/gpus/0/cordon", 403);
+  writer.ask("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}, {"uid", 0}});
+  admin.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+}
+
+TEST(Tokens, AreRevokedExpireAndOutliveTheDaemon) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  Node node;
+  node.start();
+  const json::value made = make_token(node, {{"name", "ci"}, {"uid", nobody()}});
+  const std::string secret = text(made, "secret");
+  const auto id = made.at("id").to_number<std::uint64_t>();
+  EXPECT_TRUE(secret.starts_with(cat("tangram_", id, "_")));
+  EXPECT_EQ(secret.size(), cat("tangram_", id, "_").size() + 43);
+  node.kill();
+  node.start();
+  const Guest guest{node, secret};
+  guest.ask("GET", "/v1/jobs", 200);
+  EXPECT_EQ(guest.ask("GET", "/v1/tokens", 200).as_array().size(), 1U);
+  // No wider than its own scope, for nobody else; others' are not even there.
+  guest.ask("POST", "/v1/tokens", 403, json::object{{"scope", "admin"}});
+  guest.ask("POST", "/v1/tokens", 403, json::object{{"uid", 0}});
+  const auto roots = make_token(node, {}).at("id").to_number<std::uint64_t>();
+  guest.ask("DELETE", cat("/v1/tokens/", roots), 404);
+  std::string wrong = secret;
+  wrong.back() = wrong.back() == 'A' ? 'B' : 'A';
+  for (const std::string& bad : {wrong, std::string("tangram_99_x"), std::string("nonsense")}) {
+    EXPECT_EQ(text(Guest{node, bad}.ask("GET", "/v1/jobs", 401), "type"),
+              "urn:tangram:unauthorized");
+  }
+  EXPECT_TRUE(guest.ask("DELETE", cat("/v1/tokens/", id), 200).at("revoked").as_bool());
+  guest.ask("GET", "/v1/jobs", 401);
+  node.kill();
+  node.start();
+  guest.ask("GET", "/v1/jobs", 401);
+  EXPECT_EQ(text(node.ask("GET", "/v1/tokens"), "secret"), "");
+}
+
+// A token makes others that end with it, not after it.
+TEST(Tokens, DoNotOutliveTheirParents) {
+  Node node;
+  node.start();
+  const json::value parent = make_token(node, {{"ttl", "1h"}});
+  const Guest guest{node, text(parent, "secret")};
+  const json::value longer = guest.ask("POST", "/v1/tokens", 201, json::object{{"ttl", "30d"}});
+  EXPECT_EQ(text(longer, "expires"), text(parent, "expires"));
+  const json::value shorter = guest.ask("POST", "/v1/tokens", 201, json::object{{"ttl", "1m"}});
+  EXPECT_LT(text(shorter, "expires"), text(parent, "expires"));
+  const Guest child{node, text(longer, "secret")};
+  const json::value grandchild = child.ask("POST", "/v1/tokens", 201, json::object{{"ttl", "2h"}});
+  EXPECT_EQ(text(grandchild, "expires"), text(parent, "expires"));
+  EXPECT_GT(text(make_token(node, {{"ttl", "2h"}}), "expires"), text(parent, "expires"));
+}
+
+// Made and revoked again and again: they count until they are forgotten, a day later.
+TEST(Tokens, AreBoundedAlsoWhenTheyAreRevoked) {
+  Node node;
+  node.start();
+  auto client = http::Client::open(node.socket());
+  ASSERT_TRUE(client);
+  for (int i = 0; i < 1'000; ++i) {
+    const auto made = client->exchange("POST", "/v1/tokens", json::object{});
+    ASSERT_TRUE(made && made->status == 201) << i;
+    const auto id = made->body.at("id").to_number<std::uint64_t>();
+    const auto gone = client->exchange("DELETE", cat("/v1/tokens/", id), std::nullopt);
+    ASSERT_TRUE(gone && gone->status == 200) << i;
+    EXPECT_LT(text(gone->body, "expires"), text(made->body, "expires"));
+  }
+  EXPECT_NE(text(make_token(node, {}, 409), "detail").find("which is the limit"),
+            std::string::npos);
+}
+
+TEST(Tokens, WhatIsFollowedEndsWithThem) {
+  Node node;
+  node.start();
+  const auto job = node.submit("1g.5gb", "echo begun; sleep 1000");
+  node.await(job, "running");
+  const json::value made = make_token(node, {});
+  auto follower = http::Client::open(node.socket(), {.token = text(made, "secret")});
+  ASSERT_TRUE(follower);
+  bool begun = false;
+  // Its connection breaks: had the job ended, this would be no error.
+  const auto followed =
+      follower->stream(cat("/v1/jobs/", job, "/logs?follow=true"), [&](const http::LogPiece&) {
+        if (!std::exchange(begun, true)) {
+          const auto id = made.at("id").to_number<std::uint64_t>();
+          node.ask("DELETE", cat("/v1/tokens/", id));
+        }
+        return true;
+      });
+  EXPECT_TRUE(begun);
+  EXPECT_FALSE(followed);
+  Guest{node, text(made, "secret")}.ask("GET", "/v1/jobs", 401);
+}
+
+// Neither the store nor the log nor the audit has a secret.
+TEST(Tokens, AreNowhereInClear) {
+  Node node({.config = "[log]\nlevel = \"debug\"\n"});
+  node.start();
+  const std::string secret = text(make_token(node, {}), "secret");
+  const Guest guest{node, secret};
+  guest.ask("GET", "/v1/jobs", 200);
+  guest.ask("DELETE", "/v1/tokens/77", 404);
+  node.stop();
+  const std::string part = secret.substr(secret.rfind('_') + 1);
+  std::size_t files = 0;
+  const std::string root = std::filesystem::path(node.state_dir()).parent_path().string();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    EXPECT_EQ(bytes.find(part), std::string::npos) << entry.path();
+  }
+  EXPECT_GT(files, 2U);
+}
+
+// A request with an idempotency key.
+struct Submitted {
+  int status = 0;
+  std::uint64_t id = 0;
+  std::string type;
+};
+Submitted submit_once(Node& node, const std::string& key, const json::object& request) {
+  auto client = http::Client::open(node.socket());
+  if (!client) return {};
+  const auto reply = client->exchange("POST", "/v1/jobs", request, http::Client::kPatience, key);
+  if (!reply) return {};
+  Submitted result{.status = reply->status, .id = 0, .type = text(reply->body, "type")};
+  if (const auto* id = reply->body.as_object().if_contains("id")) {
+    result.id = id->to_number<std::uint64_t>();
+  }
+  return result;
+}
+
+TEST(Submissions, AreDoneOnceHoweverOftenTheyAreAsked) {
+  Node node;
+  node.start();
+  const json::object request = node.request("1g.5gb", "true");
+  const Submitted first = submit_once(node, "a", request);
+  EXPECT_EQ(first.status, 201);
+  const Submitted again = submit_once(node, "a", request);
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.id, first.id);
+  const Submitted other = submit_once(node, "a", node.request("1g.5gb", "false"));
+  EXPECT_EQ(other.status, 422);
+  EXPECT_EQ(other.type, "urn:tangram:key-reused");
+  EXPECT_NE(submit_once(node, "b", request).id, first.id);
+  node.kill();
+  node.start();
+  EXPECT_EQ(submit_once(node, "a", request).id, first.id);
+  EXPECT_EQ(node.ask("GET", "/v1/jobs?all=true").as_array().size(), 2U);
+}
+
+TEST(Submissions, OfTheSameKeyAtTheSameTimeAreOneJob) {
+  Node node;
+  node.start();
+  const json::object request = node.request("1g.5gb", "true");
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Submitted> results(16);
+    std::vector<std::thread> callers;
+    for (Submitted& result : results) {
+      callers.emplace_back([&] { result = submit_once(node, cat("round-", round), request); });
+    }
+    for (std::thread& each : callers) each.join();
+    int created = 0;
+    for (const Submitted& result : results) {
+      EXPECT_EQ(result.id, results.front().id);
+      created += result.status == 201 ? 1 : 0;
+    }
+    EXPECT_EQ(created, 1);
+  }
+  EXPECT_EQ(node.ask("GET", "/v1/jobs?all=true").as_array().size(), 5U);
+}
+
+}  // namespace
+}  // namespace tangram::tests

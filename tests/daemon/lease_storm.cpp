@@ -1,0 +1,123 @@
+// See lease_storm.hpp.
+#include "lease_storm.hpp"
+
+#include <cstdio>
+#include <fcntl.h>
+#include <map>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json/parse.hpp>
+
+#include "base/text.hpp"
+#include "http/client.hpp"
+#include "node.hpp"
+
+namespace tangram::tests {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kDouble = 3;  // exit codes of a holder
+constexpr int kRefused = 4;
+constexpr const char* kTtl = "3s";
+
+struct Kind {
+  const char* profile;
+  int slices;
+};
+constexpr Kind kKinds[] = {{"1g.5gb", 1}, {"2g.10gb", 2}, {"3g.20gb", 4}};
+
+// Locks every memory slice of the instance, for as long as this process has the files open.
+bool lock_slices(const std::string& folder, const json::value& lease, int slices,
+                 std::vector<int>& files) {
+  for (int i = 0; i < slices; ++i) {
+    const std::string name =
+        cat(folder, "-", lease.at("gpu").as_int64(), "-", lease.at("start").as_int64() + i);
+    const int file = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    files.push_back(file);
+    if (file < 0 || flock(file, LOCK_EX | LOCK_NB) != 0) return false;
+  }
+  return true;
+}
+
+// One process. A death while holding is SIGKILL's: nothing is tidied up.
+[[noreturn]] void hold(const std::string& socket, const std::string& folder, unsigned seed,
+                       const StormOptions& options) {
+  auto client = http::Client::open(socket);
+  if (!client) _exit(kRefused);
+  for (int i = 0; i < options.each; ++i) {
+    seed = seed * 1'664'525U + 1'013'904'223U;
+    const Kind& kind = kKinds[(seed >> 8U) % 3];
+    const auto reply =
+        client->request("POST", "/v1/leases",
+                        json::object{{"profile", kind.profile}, {"ttl", kTtl}, {"wait", "50s"}});
+    if (!reply || reply->status != 201) _exit(kRefused);
+    std::vector<int> files;
+    if (!lock_slices(folder, reply->body, kind.slices, files)) _exit(kDouble);
+    if ((seed >> 16U) % static_cast<unsigned>(options.kill_one_in) == 0) raise(SIGKILL);
+    for (const int file : files) close(file);
+    const auto id = reply->body.at("id").to_number<std::uint64_t>();
+    const auto released = client->request("DELETE", cat("/v1/leases/", id));
+    if (!released || released->status != 200) _exit(kRefused);
+  }
+  _exit(0);
+}
+
+// Every lease that was granted is over once, and none was granted twice.
+void check_events(Node& node, Storm& storm) {
+  std::map<std::uint64_t, std::pair<int, int>> seen;  // granted, over
+  auto client = http::Client::open(node.socket());
+  if (!client) return storm.complaints.push_back(client.error().message);
+  const auto done = client->events(
+      "/v1/events?after=0&follow=false&kind=lease", [&](const http::EventPiece& piece) {
+        const json::value event = json::parse(piece.data);
+        auto& [granted, over] = seen[event.at("job").to_number<std::uint64_t>()];
+        if (piece.kind == "lease.granted") ++granted;
+        if (piece.kind == "lease.over") ++over;
+        return true;
+      });
+  if (!done) storm.complaints.push_back(done.error().message);
+  for (const auto& [id, counts] : seen) {
+    storm.granted += counts.first > 0 ? 1 : 0;
+    if (counts.first <= 1 && counts.second == 1) continue;
+    storm.complaints.push_back(
+        cat("lease ", id, " was granted ", counts.first, " times and over ", counts.second));
+  }
+}
+
+}  // namespace
+
+Storm run_storm(const StormOptions& options) {
+  Storm storm;
+  Node node({.emulate = "2xA100-40GB"});
+  node.start();
+  std::vector<pid_t> holders;
+  for (int i = 0; i < options.holders; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) hold(node.socket(), node.at("slice"), 77U + static_cast<unsigned>(i), options);
+    holders.push_back(pid);
+  }
+  for (const pid_t pid : holders) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status)) ++storm.killed;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) continue;
+    storm.complaints.push_back(WEXITSTATUS(status) == kDouble ? "two holders of one slice"
+                                                              : "a holder was refused");
+  }
+  if (options.tell) std::printf("all holders have ended, %zu killed\n", storm.killed);
+  // What the killed ones held ends by itself.
+  eventually("no lease is left", [&] { return node.ask("GET", "/v1/leases").as_array().empty(); });
+  const json::value gpus = node.ask("GET", "/v1/gpus");
+  for (const json::value& gpu : gpus.as_array()) {
+    for (const json::value& each : gpu.at("instances").as_array()) {
+      if (each.at("state") != "idle") storm.complaints.push_back("an instance was leaked");
+    }
+  }
+  check_events(node, storm);
+  return storm;
+}
+
+}  // namespace tangram::tests

@@ -1,0 +1,142 @@
+// Limits of users, through the real daemon: what is too much is held or refused, and comes when
+// there is room again. The daemon's own user is an admin, whom nothing limits; so these tests need
+// root, who can be somebody else.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "http/client.hpp"
+#include "node.hpp"
+
+namespace tangram::tests {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+constexpr uid_t kNobody = 65534;
+constexpr const char* kForever = "exec sleep 1000";
+
+// One request made by somebody else: the status and the answer.
+std::pair<int, json::value> ask_as(uid_t uid, const Node& node, const std::string& method,
+                                   const std::string& target,
+                                   const std::optional<json::value>& body = std::nullopt) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string told = "0 null";
+    if (::setgid(uid) == 0 && ::setuid(uid) == 0) {
+      if (auto client = http::Client::open(node.socket())) {
+        const auto reply = client->exchange(method, target, body);
+        if (reply) told = cat(reply->status, " ", json::serialize(reply->body));
+      }
+    }
+    const ssize_t written = ::write(ends[1], told.data(), told.size());
+    ::_exit(written == static_cast<ssize_t>(told.size()) ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string told;
+  char piece[4096];
+  for (ssize_t size = 0; (size = ::read(ends[0], piece, sizeof piece)) > 0;) {
+    told.append(piece, static_cast<std::size_t>(size));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  const std::size_t blank = told.find(' ');
+  return {std::stoi(told.substr(0, blank)), json::parse(told.substr(blank + 1))};
+}
+
+class Limits : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  }
+  // A node that others may reach.
+  static void open_up(Node& node) {
+    node.start();
+    ::chmod(node.at(".").c_str(), 0755);
+  }
+  static std::pair<int, json::value> submit(const Node& node, const std::string& profile,
+                                            const std::string& script) {
+    json::object request = node.request(profile, script);
+    request["directory"] = "/";
+    return ask_as(kNobody, node, "POST", "/v1/jobs", request);
+  }
+  static std::uint64_t id_of(const std::pair<int, json::value>& answer) {
+    EXPECT_EQ(answer.first, 201) << answer.second;
+    return answer.second.at("id").to_number<std::uint64_t>();
+  }
+};
+
+TEST_F(Limits, WhatIsBeyondTheSlicesIsHeldUntilThereIsRoom) {
+  Node node({.emulate = "2xA100-40GB", .config = "[access]\nslices_per_user = 5\n"});
+  open_up(node);
+  const auto first = id_of(submit(node, "3g.20gb", kForever));
+  const auto second = id_of(submit(node, "3g.20gb", kForever));
+  const auto third = id_of(submit(node, "2g.10gb", kForever));
+  node.await(first, "running");
+  node.await(third,
+             "running");  // 3 + 2 slices; the second is not in the queue, so it blocks nobody
+  EXPECT_EQ(node.state(second), "held");
+  EXPECT_THAT(std::string(node.job(second).at("reason").as_string()), HasSubstr("limit"));
+  EXPECT_EQ(ask_as(kNobody, node, "POST", cat("/v1/jobs/", second, "/release")).first, 409);
+  const auto mine = node.submit("1g.5gb", "true");  // an admin's
+  EXPECT_EQ(node.await(mine, "over").at("exit_code"), 0);
+  node.kill();
+  node.start();
+  EXPECT_EQ(node.state(second), "held");
+  node.ask("POST", cat("/v1/jobs/", first, "/cancel"), 202);
+  node.await(second, "running");
+  const auto large = submit(node, "7g.40gb", "true");
+  EXPECT_EQ(large.first, 422);
+  EXPECT_THAT(std::string(large.second.at("detail").as_string()), HasSubstr("7 compute slices"));
+}
+
+TEST_F(Limits, AHoldOfTheUsersOwnDoesNotLeadAroundThem) {
+  Node node({.emulate = "1xA100-40GB", .config = "[access]\nslices_per_user = 2\n"});
+  open_up(node);
+  json::object request = node.request("2g.10gb", kForever, {{"hold", true}});
+  request["directory"] = "/";
+  const auto held = id_of(ask_as(kNobody, node, "POST", "/v1/jobs", request));
+  const auto runs = id_of(submit(node, "2g.10gb", kForever));
+  node.await(runs, "running");
+  EXPECT_EQ(ask_as(kNobody, node, "POST", cat("/v1/jobs/", held, "/release")).first, 202);
+  EXPECT_EQ(node.state(held), "held");
+  node.ask("POST", cat("/v1/jobs/", runs, "/cancel"), 202);
+  node.await(held, "running");
+}
+
+TEST_F(Limits, TooManyJobsAndTooManySubmissionsAreRefused) {
+  Node node({.emulate = "1xA100-40GB",
+             .config = "[access]\njobs_per_user = 3\nsubmissions_per_second = 1\n"});
+  open_up(node);
+  std::vector<std::uint64_t> jobs;
+  for (int i = 0; i < 3; ++i) jobs.push_back(id_of(submit(node, "7g.40gb", kForever)));
+  const auto fourth = submit(node, "7g.40gb", kForever);
+  EXPECT_EQ(fourth.first, 429);
+  EXPECT_THAT(std::string(fourth.second.at("detail").as_string()), HasSubstr("may have 3"));
+  int refused = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto more = submit(node, "7g.40gb", kForever);
+    EXPECT_EQ(more.first, 429);
+    const std::string why(more.second.at("detail").as_string());
+    if (why.find("submissions a second") != std::string::npos) ++refused;
+  }
+  EXPECT_GT(refused, 0);
+  // More than the file says now, at once.
+  node.folder().write("tangram.toml", "[access]\njobs_per_user = 5\n");
+  node.reload();
+  eventually("the limit is another",
+             [&] { return submit(node, "7g.40gb", kForever).first == 201; });
+}
+
+}  // namespace
+}  // namespace tangram::tests

@@ -1,0 +1,116 @@
+// Completion in real shells, and the manual through the real typesetter. One rule: a shell that is
+// not installed is skipped, visibly.
+#include <filesystem>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "cli_check.hpp"
+
+namespace tangram::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+bool installed(const std::string& program) { return ::access(program.c_str(), X_OK) == 0; }
+
+const std::string kFolder = std::filesystem::path(TANGRAM_BINARY).parent_path();
+// No daemon answers there: what is completed is the tree's and the catalog's.
+const Words kNobody = {"TANGRAM_SOCKET=/nonexistent/s", "HOME=/nonexistent"};
+const std::string kPath = "export PATH='" + kFolder + "':/usr/bin:/bin\n";
+
+// What bash would offer after these words; the last one is being typed.
+std::string in_bash(const Words& words) {
+  std::string script = kPath + "set -eu\nsource <(tangram completion bash)\nCOMP_WORDS=(tangram";
+  for (const std::string& word : words) script += " '" + word + "'";
+  script += ")\nCOMP_CWORD=" + std::to_string(words.size()) +
+            "\ncompopt() { echo nospace; }\n_tangram\nprintf '%s\\n' \"${COMPREPLY[@]-}\"\n";
+  const Ended ended = run_program("/usr/bin/bash", {"-c", script}, "", kNobody);
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  return ended.out;
+}
+
+TEST(Shells, BashCompletes) {
+  EXPECT_EQ(in_bash({"wha"}), "what-if\n");
+  EXPECT_EQ(in_bash({"lease", "re"}), "renew\nrelease\n");
+  EXPECT_EQ(in_bash({"ps", "--wat"}), "--watch\n");
+  EXPECT_EQ(in_bash({"gpus", "--color", "=", "al"}), "always\n");
+  EXPECT_EQ(in_bash({"tune", "thr"}), "nospace\nthreshold=\n");
+  EXPECT_EQ(in_bash({"tune", "migration", "=", "of"}), "off\n");
+  EXPECT_THAT(in_bash({"what-if", "-p", "1g.5"}), HasSubstr("1g.5gb\n"));
+  EXPECT_THAT(in_bash({"mig", "show", "A100"}), HasSubstr("A100-40GB\n"));
+  EXPECT_EQ(in_bash({"run", "--", "--col"}), "\n");
+}
+
+// The script is taken in by an interactive bash that reads keys.
+TEST(Shells, BashCompletesWhatIsTyped) {
+  const std::string script = kPath +
+                             "bash --norc --noprofile -i 2>/dev/null <<'E'\n"
+                             "bind 'set enable-bracketed-paste off'\n"
+                             "source <(tangram completion bash)\n"
+                             "complete -p tangram\n"
+                             "E\n";
+  const Ended ended = run_program("/usr/bin/bash", {"-c", script}, "", kNobody);
+  EXPECT_THAT(ended.out, HasSubstr("complete -o default -F _tangram tangram"));
+}
+
+TEST(Shells, ZshCompletes) {
+  if (!installed("/usr/bin/zsh")) GTEST_SKIP() << "zsh is not installed";
+  const std::string script =
+      kPath +
+      "autoload -Uz compinit; compinit -D -u; source <(tangram completion zsh)\n"
+      "[[ ${_comps[tangram]} == _tangram ]] || exit 3\n"
+      "_describe() { print -l -- ${(P)2}; }\n"
+      "words=(tangram lease re); CURRENT=3; _tangram\n";
+  const Ended ended = run_program("/usr/bin/zsh", {"-f", "-c", script}, "", kNobody);
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("renew:Let leases live on from now\nrelease:End leases"));
+}
+
+TEST(Shells, FishCompletes) {
+  if (!installed("/usr/bin/fish")) GTEST_SKIP() << "fish is not installed";
+  const std::string script = "set -x PATH '" + kFolder +
+                             "' /usr/bin /bin; tangram completion fish | source; complete -C "
+                             "'tangram lease re'; complete -C 'tangram wha'";
+  Words variables = kNobody;
+  variables.back() = "HOME=" + ::testing::TempDir();
+  const Ended ended = run_program("/usr/bin/fish", {"--no-config", "-c", script}, "", variables);
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("renew\tLet leases live on from now\n"));
+  EXPECT_THAT(ended.out, HasSubstr("what-if\t"));
+}
+
+TEST(Shells, EveryPageIsSetWithoutAWarning) {
+  if (!installed("/usr/bin/groff")) GTEST_SKIP() << "groff is not installed";
+  const std::string folder = ::testing::TempDir() + "/tangram-manual";
+  std::filesystem::remove_all(folder);
+  const Ended written = tangram_run({"man", "--into", folder});
+  ASSERT_EQ(written.code, 0) << written.err;
+  int pages = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".1") continue;
+    ++pages;
+    const Ended set =
+        run_program("/usr/bin/groff", {"-man", "-Tutf8", "-ww", "-P-cbou", entry.path().string()});
+    EXPECT_EQ(set.code, 0);
+    EXPECT_EQ(set.err, "") << entry.path();
+    EXPECT_NE(set.out.find("EXIT STATUS"), std::string::npos) << entry.path();
+  }
+  EXPECT_GT(pages, 30);
+  EXPECT_EQ(read_text(folder + "/tangram-lease.1"), tangram_run({"man", "lease"}).out);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Shells, ManKnowsItsVerbs) {
+  expect_refused(tangram_run({"man", "leese"}), "there is no verb 'leese'; did you mean lease?");
+  EXPECT_EQ(tangram_run({"man", "--into", "/proc/nowhere"}).code, 1);
+  expect_refused(tangram_run({"completion", "tcsh"}),
+                 "SHELL: tcsh not in {bash,zsh,fish}; see `tangram completion --help`");
+}
+
+}  // namespace
+}  // namespace tangram::tests
