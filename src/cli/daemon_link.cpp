@@ -151,8 +151,9 @@ Result<std::uint32_t> gpu_named(const std::vector<api::GpuView>& gpus, const std
   }
   std::vector<std::string> indices;
   for (const api::GpuView& gpu : gpus) indices.push_back(std::to_string(gpu.index));
-  return not_found(cat("there is no GPU ", tangram::quoted(typed), "; there is ",
-                       join_words(indices), ". See `tangram gpus`."));
+  return not_found(cat("there is no GPU ", tangram::quoted(typed),
+                       indices.size() == 1 ? "; there is " : "; there are ", join_words(indices),
+                       ". See `tangram gpus`."));
 }
 
 int exit_code_of(const api::JobView& job) {

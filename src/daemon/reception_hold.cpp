@@ -32,6 +32,10 @@ void Reception::hold(const Caller& caller, std::uint64_t id, const Reply<api::Jo
     reply(std::unexpected(row.error()));
     return;
   }
+  if (row->over) {
+    reply(std::unexpected(conflict(cat("job ", id, " is over already: ", row->state, "."))));
+    return;
+  }
   const auto state = api::find_state(row->state);
   if (state != api::JobState::kQueued && state != api::JobState::kHeld) {
     reply(

@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/stream_parser.hpp>
 
+#include "api/job_words.hpp"
 #include "api/run_spec.hpp"
 #include "api/signals.hpp"
 #include "api/words.hpp"
@@ -35,7 +36,9 @@ Result<JobFilter> filter_in(const Query& query) {
   filter.name = query.text("name");
   if (const auto word = query.text("state")) {
     filter.state = api::find_state(*word);
-    if (!filter.state) return invalid(cat("there is no state ", quoted(*word), "."));
+    if (!filter.state) {
+      return invalid(cat("state: ", api::unknown_word(*word, api::kStateWords)));
+    }
     filter.all = filter.all || is_over(*filter.state);
   }
   const auto most = query.number("most", filter.most);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -101,9 +102,9 @@ std::string typed(const Node& node, const std::string& command) {
   return text;
 }
 
-class Documents : public testing::TestWithParam<const char*> {};
+class Examples : public testing::TestWithParam<const char*> {};
 
-TEST_P(Documents, PrintWhatTheySay) {
+TEST_P(Examples, PrintWhatTheySay) {
   const auto examples = examples_in(fs::path(TANGRAM_SOURCE_DIR) / "docs" / GetParam());
   ASSERT_FALSE(examples.empty());
   Node node({.emulate = "2xA100-40GB"});
@@ -120,12 +121,64 @@ TEST_P(Documents, PrintWhatTheySay) {
   }
 }
 
+// "tangram submit -p 2g.10gb -- true  # a comment", or with a path before it.
+std::vector<std::string> command_words(const std::string& line) {
+  std::istringstream in(line.substr(0, line.find("  #")));
+  std::vector<std::string> words;
+  for (std::string word; in >> word && word != "--" && word != "|" && word != "&";) {
+    if (words.empty() && word == "$") continue;
+    words.push_back(word);
+  }
+  if (words.empty() || !(words[0] == "tangram" || words[0].ends_with("/tangram"))) return {};
+  return words;
+}
+
+// Every command in the documents, whether it is run or not, has verbs and options that there are.
+TEST(Documents, NameVerbsAndOptionsThatThereAre) {
+  Node node;
+  std::map<std::string, std::string> helps;
+  const auto help = [&](const std::string& verbs) -> const std::string& {
+    const auto [at, fresh] = helps.try_emplace(verbs);
+    if (fresh) at->second = typed(node, cat("tangram ", verbs, " --help"));
+    return at->second;
+  };
+  int looked = 0;
+  std::vector<fs::path> files = {fs::path(TANGRAM_SOURCE_DIR) / "README.md"};
+  for (const auto& each : fs::directory_iterator(fs::path(TANGRAM_SOURCE_DIR) / "docs")) {
+    if (each.path().extension() == ".md") files.push_back(each.path());
+  }
+  for (const fs::path& file : files) {
+    std::ifstream in(file);
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+      ++number;
+      if (!line.starts_with("    ") && !line.starts_with("$ ")) continue;
+      const auto words = command_words(line);
+      if (words.size() < 2) continue;
+      SCOPED_TRACE(cat(file.filename().string(), ":", number, ": ", line));
+      ++looked;
+      std::string verbs = words[1];
+      EXPECT_NE(help(verbs).find("Usage: tangram " + verbs), std::string::npos) << help(verbs);
+      for (std::size_t i = 2; i < words.size() && !words[i].starts_with('-'); ++i) {
+        if (help(verbs).find("Subcommands:") == std::string::npos) break;
+        verbs += " " + words[i];
+      }
+      for (const std::string& word : words) {
+        if (word.size() < 2 || word[0] != '-') continue;
+        const std::string option = word.substr(0, word.find('='));
+        EXPECT_NE(help(verbs).find(option), std::string::npos) << option << " of " << verbs;
+      }
+    }
+  }
+  EXPECT_GT(looked, 40);
+}
+
 std::string name_of(const testing::TestParamInfo<const char*>& document) {
   const std::string name = document.param;
   return name.substr(0, name.find('.'));
 }
 
-INSTANTIATE_TEST_SUITE_P(Docs, Documents, testing::Values("tutorial.md"), name_of);
+INSTANTIATE_TEST_SUITE_P(Docs, Examples, testing::Values("tutorial.md"), name_of);
 
 }  // namespace
 }  // namespace tangram::tests
