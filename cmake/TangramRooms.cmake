@@ -62,6 +62,10 @@ function(tangram_room name)
   endif()
 endfunction()
 
+# In builds for daily work, what is compiled often and runs little is not optimised: the tests, and
+# the room that prints. Half of the time of a build from nothing goes there.
+set(TANGRAM_QUICK "" CACHE STRING "Flags of tests and of the command line, as -O0")
+
 # The headers of GoogleTest cost a test file more than its own code does; all programs share one
 # precompiled form of them. (What is defined differently for them is not used there.)
 if(BUILD_TESTING)
@@ -69,17 +73,21 @@ if(BUILD_TESTING)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp "// Nothing but its headers.\n")
   add_library(tangram_test_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp)
   target_link_libraries(tangram_test_headers PRIVATE tangram_flags GTest::gmock)
+  target_compile_options(tangram_test_headers PRIVATE ${TANGRAM_QUICK})
   target_precompile_headers(tangram_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
 endif()
 
-# tangram_test(name SOURCES a.cpp LINKS lib…): a GoogleTest program, one ctest entry per case.
+# tangram_test(name [OPTIMISED] SOURCES a.cpp LINKS lib…): a GoogleTest program, one ctest entry per
+# case. Optimised are those that compute a lot themselves.
 function(tangram_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(TEST "OPTIMISED" "" "SOURCES;LINKS" ${ARGN})
   include(GoogleTest)
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE tangram_flags ${TEST_LINKS} GTest::gmock GTest::gtest_main)
-  target_precompile_headers(${name} REUSE_FROM tangram_test_headers)
-  target_compile_options(${name} PRIVATE ${TANGRAM_PRECOMPILED_FLAGS})
+  if(NOT TEST_OPTIMISED)
+    target_precompile_headers(${name} REUSE_FROM tangram_test_headers)
+    target_compile_options(${name} PRIVATE ${TANGRAM_QUICK} ${TANGRAM_PRECOMPILED_FLAGS})
+  endif()
   target_compile_definitions(${name} PRIVATE
     TANGRAM_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests" TANGRAM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)

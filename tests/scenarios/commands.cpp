@@ -21,7 +21,7 @@ Result<core::DayWindow> parse_window(const std::string& text) {
   const auto dash = text.find('-');
   const auto from = parse_time(text.substr(0, dash));
   const auto to = parse_time(dash == std::string::npos ? "" : text.substr(dash + 1));
-  if (!from || !to) return invalid(cat(quoted(text), " is no window; write 22:00-06:00."));
+  if (!from || !to) return invalid(cat(tangram::quoted(text), " is no window; write 22:00-06:00."));
   const auto seconds = [](Duration d) { return static_cast<std::int32_t>(d.count() / 1'000'000); };
   return core::DayWindow{seconds(*from), seconds(*to)};
 }
@@ -70,7 +70,7 @@ Result<void> Commands::run(std::string_view line) {
     if (world_.scheduler() == nullptr && !makes_node) return invalid("there is no node yet.");
     return (this->*row.handler)(words);
   }
-  return invalid(cat("no input line begins like ", quoted(line), "."));
+  return invalid(cat("no input line begins like ", tangram::quoted(line), "."));
 }
 
 // "threshold 0.4", "cooldown 60s" …
@@ -105,7 +105,7 @@ Result<void> Commands::options(Words& words) {
       if (*key == "threshold") tuning_.threshold = *decimal;
       if (*key == "gain") tuning_.restraint.smallest_gain_ppm = decimal->billionths() / 1000;
     } else {
-      return invalid(cat("unknown option ", quoted(*key), "."));
+      return invalid(cat("unknown option ", tangram::quoted(*key), "."));
     }
   }
   return {};

@@ -21,7 +21,8 @@ Result<std::uint32_t> numbered(Words& words, char letter) {
   if (!word) return std::unexpected(word.error());
   const auto number = word->empty() ? std::nullopt : parse_int(word->substr(1), 0, 1'000'000);
   if (!number || word->front() != letter) {
-    return invalid(cat("expected ", letter, "1, ", letter, "2 …, not ", quoted(*word), "."));
+    return invalid(
+        cat("expected ", letter, "1, ", letter, "2 …, not ", tangram::quoted(*word), "."));
   }
   return static_cast<std::uint32_t>(*number);
 }
@@ -173,7 +174,7 @@ Result<void> Commands::late(Words& words) {
   if (*what == "exited") return world_.send(core::JobExited{e.job, e.run, false});
   if (*what == "switched") return world_.send(core::TrafficSwitched{e.job, e.run});
   if (*what == "drained") return world_.send(core::TrafficDrained{e.job, e.run, {}});
-  return invalid(cat("nothing called ", quoted(*what), " can be late."));
+  return invalid(cat("nothing called ", tangram::quoted(*what), " can be late."));
 }
 
 Result<void> Commands::again(Words& words) {

@@ -35,8 +35,8 @@ bool Words::take(std::string_view words) {
 
 Result<void> Words::expect(std::string_view words) {
   if (take(words)) return {};
-  return invalid(cat("expected ", quoted(words), done() ? " at the end" : " before ",
-                     done() ? std::string() : quoted(words_[at_]), "."));
+  return invalid(cat("expected ", tangram::quoted(words), done() ? " at the end" : " before ",
+                     done() ? std::string() : tangram::quoted(words_[at_]), "."));
 }
 
 Result<std::string> Words::next(std::string_view what) {
@@ -48,18 +48,20 @@ Result<int> Words::number(std::string_view what) {
   const auto word = next(what);
   if (!word) return std::unexpected(word.error());
   const auto number = parse_int(*word, 0, kMost);
-  if (!number) return invalid(cat("expected ", what, ", not ", quoted(*word), "."));
+  if (!number) return invalid(cat("expected ", what, ", not ", tangram::quoted(*word), "."));
   return *number;
 }
 
 Result<void> Words::end() {
   if (done()) return {};
-  return invalid(cat("did not understand ", quoted(words_[at_]), "."));
+  return invalid(cat("did not understand ", tangram::quoted(words_[at_]), "."));
 }
 
 Result<Duration> parse_time(std::string_view text) {
   using namespace std::chrono;
-  const auto bad = [&] { return invalid(cat(quoted(text), " is no time; write 30s or 22:00.")); };
+  const auto bad = [&] {
+    return invalid(cat(tangram::quoted(text), " is no time; write 30s or 22:00."));
+  };
   if (const auto colon = text.find(':'); colon != std::string_view::npos) {
     const std::string hour(text.substr(0, colon));
     const auto h = parse_int(hour.starts_with('0') && hour != "0" ? hour.substr(1) : hour, 0, 24);
