@@ -85,7 +85,8 @@ TEST(Server, SaysWhatIsWrong) {
   EXPECT_THAT(refused(client, "DELETE", "/v1/jobs/7").message,
               HasSubstr("possible is GET and HEAD"));
   EXPECT_THAT(refused(client, "GET", "/v1/jobs?al=1").message, HasSubstr("did you mean 'all'?"));
-  EXPECT_THAT(refused(client, "GET", "/v1/jobs?state=runing").message, HasSubstr("no state"));
+  EXPECT_THAT(refused(client, "GET", "/v1/jobs?state=runing").message,
+              HasSubstr("did you mean 'running'?"));
   EXPECT_THAT(refused(client, "POST", "/v1/jobs").message, HasSubstr("Content-Type"));
   EXPECT_THAT(refused(client, "POST", "/v1/jobs", json::object{{"profil", "1g.5gb"}}).message,
               HasSubstr("profil: a job has no such key; did you mean 'profile'?"));

@@ -145,7 +145,7 @@ TEST_F(JobsCli, ListsJobs) {
   EXPECT_EQ(list.at(0).at("id"), 1);
   EXPECT_EQ(list.at(0).at("name"), "train");
   EXPECT_TRUE(list.at(0).at("exit_code").is_null());
-  EXPECT_THAT(refused({"ps", "--state", "asleep"}), HasSubstr("no state 'asleep'"));
+  EXPECT_THAT(refused({"ps", "--state", "asleep"}), HasSubstr("unknown word 'asleep'"));
 }
 
 TEST_F(JobsCli, ShowsAJob) {
