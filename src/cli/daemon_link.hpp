@@ -18,6 +18,7 @@
 #include "api/node.hpp"
 #include "base/error.hpp"
 #include "cli/verbs.hpp"
+#include "files/json_text.hpp"
 #include "http/client.hpp"
 
 namespace tangram::cli {
@@ -48,6 +49,22 @@ template <class View>
     views.push_back(std::move(*view));
   }
   return views;
+}
+
+// An answer of the daemon: as it is with --json, else read and printed for people.
+template <class View>
+[[nodiscard]] Result<void> show(const boost::json::value& answer,
+                                Result<View> (*read)(const boost::json::value&),
+                                void (*print)(const View&, Output&), const Command& command,
+                                Output& out) {
+  if (command.json) {
+    out.add(files::json_text(answer));
+    return {};
+  }
+  const auto view = read(answer);
+  if (!view) return std::unexpected(view.error());
+  print(*view, out);
+  return {};
 }
 
 // A verb that speaks to the daemon: --socket and the output options are there already. `Options`

@@ -7,7 +7,6 @@
 #include "cli/daemon_link.hpp"
 #include "cli/explanation_text.hpp"
 #include "cli/job_text.hpp"
-#include "files/json_text.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -24,14 +23,7 @@ Result<void> explain(const ExplainOptions& options, Command& command, Output& ou
   if (!id) return std::unexpected(id.error());
   const auto reply = client->request("GET", cat("/v1/explain/", *id));
   if (!reply) return std::unexpected(reply.error());
-  if (command.json) {
-    out.add(files::json_text(reply->body));
-    return {};
-  }
-  const auto explanation = api::read_explanation(reply->body);
-  if (!explanation) return std::unexpected(explanation.error());
-  print(*explanation, out);
-  return {};
+  return show<api::Explanation>(reply->body, api::read_explanation, print, command, out);
 }
 
 struct WhatIfOptions {
@@ -53,14 +45,7 @@ Result<void> what_if(const WhatIfOptions& options, Command& command, Output& out
                                  .text();
   const auto answer = ask(options.daemon, "GET", target);
   if (!answer) return std::unexpected(answer.error());
-  if (command.json) {
-    out.add(files::json_text(*answer));
-    return {};
-  }
-  const auto view = api::read_what_if(*answer);
-  if (!view) return std::unexpected(view.error());
-  print(*view, out);
-  return {};
+  return show<api::WhatIf>(*answer, api::read_what_if, print, command, out);
 }
 
 }  // namespace

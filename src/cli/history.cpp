@@ -137,14 +137,7 @@ Result<void> usage(const UsageOptions& options, Command& command, Output& out) {
                                  .text();
   const auto answer = ask(options.daemon, "GET", target);
   if (!answer) return std::unexpected(answer.error());
-  if (command.json) {
-    out.add(files::json_text(*answer));
-    return {};
-  }
-  const auto view = api::read_usage(*answer);
-  if (!view) return std::unexpected(view.error());
-  print(*view, out);
-  return {};
+  return show<api::Usage>(*answer, api::read_usage, print, command, out);
 }
 
 template <class Options>

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <poll.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 
 #include <boost/json/object.hpp>
@@ -31,8 +32,7 @@ void say(const std::string& text) { fmt::print(stderr, "tangram: {}\n", harmless
   signals.give_back();
   ::execvp(arguments[0], arguments);
   const int code = errno == ENOENT ? kNotFoundCode : kNotExecutable;
-  const char* why =
-      std::strerror(errno);  // NOLINT(concurrency-mt-unsafe): the child has one thread
+  const std::string why = std::generic_category().message(errno);
   fmt::print(stderr, "tangram: cannot run {}: {}.\n", printable(arguments[0]), why);
   ::_exit(code);
 }

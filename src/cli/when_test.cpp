@@ -17,7 +17,7 @@ const api::WallTime kNow = *api::parse_wall("2026-11-16T12:00:00.000000Z");
 class When : public ::testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("TZ", "XXX-1", 1);
+    ::setenv("TZ", "XXX-1", 1);  // POSIX: any three letters for the zone's name
     ::tzset();
   }
   static std::string at(const std::string& typed) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <string>
-#include <sys/resource.h>
 #include <utility>
 
 #include "base/text.hpp"

@@ -81,26 +81,20 @@ http::Answer<store::JobRow> Reception::find_own(const Caller& caller, std::uint6
   return may ? std::move(row) : std::unexpected(may.error());
 }
 
+http::Answer<store::JobRow> Reception::find_living(const Caller& caller, std::uint64_t id,
+                                                   std::string_view deed) {
+  auto row = find_own(caller, id, deed);
+  if (!row || !row->over) return row;
+  return std::unexpected(conflict(cat("job ", id, " is over already: ", row->state, ".")));
+}
+
 void Reception::cancel(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply) {
-  const auto row = find_own(caller, id, "cancel");
+  const auto row = find_living(caller, id, "cancel");
   if (!row) {
     reply(std::unexpected(row.error()));
     return;
   }
-  if (row->over) {
-    reply(std::unexpected(conflict(cat("job ", id, " is over already: ", row->state, "."))));
-    return;
-  }
-  engine_.post(Input{.event = core::JobCancelled{core::JobId(id)},
-                     .done =
-                         [this, caller, id, reply](const Result<void>& result) {
-                           if (result) {
-                             reply(job(caller, id));
-                           } else {
-                             reply(std::unexpected(unavailable(result.error().message)));
-                           }
-                         },
-                     .wish = true});
+  change(caller, id, core::JobCancelled{core::JobId(id)}, reply);
 }
 
 void Reception::signal(const Caller& caller, std::uint64_t id, int signal,

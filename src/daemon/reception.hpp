@@ -76,6 +76,9 @@ class Reception {
   void post(store::JobRow row, const core::JobSpec& spec, const http::Once& once,
             const Reply<http::Doors::Submitted>& reply);
   [[nodiscard]] Answer<store::JobRow> find(const Caller& caller, std::uint64_t id);
+  // find_own(), and it is not over.
+  [[nodiscard]] Answer<store::JobRow> find_living(const Caller& caller, std::uint64_t id,
+                                                  std::string_view deed);
   [[nodiscard]] Answer<store::JobRow> find_own(const Caller& caller, std::uint64_t id,
                                                std::string_view deed);
   [[nodiscard]] Answer<void> check_servable(const api::JobRequest& request) const;

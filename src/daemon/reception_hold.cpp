@@ -27,13 +27,9 @@ void Reception::change(const Caller& caller, std::uint64_t id, core::Event event
 }
 
 void Reception::hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply) {
-  const auto row = find_own(caller, id, "hold");
+  const auto row = find_living(caller, id, "hold");
   if (!row) {
     reply(std::unexpected(row.error()));
-    return;
-  }
-  if (row->over) {
-    reply(std::unexpected(conflict(cat("job ", id, " is over already: ", row->state, "."))));
     return;
   }
   const auto state = api::find_state(row->state);

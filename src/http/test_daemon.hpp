@@ -26,6 +26,7 @@
 #include "http/exchange.hpp"
 #include "http/server.hpp"
 #include "http/test_doors.hpp"
+#include "http/test_place.hpp"
 
 namespace tangram::http::testing {
 
@@ -56,10 +57,7 @@ class TestDaemon {
 
   explicit TestDaemon(const ServerOptions& options = {}) : options_(options) {
     std::signal(SIGPIPE, SIG_IGN);  // as the daemon and its clients have it
-    std::string name = std::filesystem::temp_directory_path() / "tangram-http-XXXXXX";
-    CHECK(::mkdtemp(name.data()) != nullptr);
-    folder_ = name;
-    options_.socket = (folder_ / "socket").string();
+    options_.socket = (place_.path() / "socket").string();
     thread_ = std::thread([this] { loop_.run(); });
     open();
   }
@@ -67,8 +65,6 @@ class TestDaemon {
     close();
     work_.reset();
     thread_.join();
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
   }
   TestDaemon(const TestDaemon&) = delete;
   TestDaemon& operator=(const TestDaemon&) = delete;
@@ -76,7 +72,7 @@ class TestDaemon {
   TestDaemon& operator=(TestDaemon&&) = delete;
 
   [[nodiscard]] std::string socket() const { return options_.socket; }
-  [[nodiscard]] std::filesystem::path folder() const { return folder_; }
+  [[nodiscard]] std::filesystem::path folder() const { return place_.path(); }
   Server& server() { return *server_; }
 
   template <class F>
@@ -115,7 +111,8 @@ class TestDaemon {
   std::filesystem::path add_run(std::uint64_t id) {
     return on_loop([&] {
       LogSource& logs = jobs_.at(id).logs;
-      const auto run = folder_ / "jobs" / std::to_string(id) / std::to_string(logs.folders.size());
+      const auto run =
+          place_.path() / "jobs" / std::to_string(id) / std::to_string(logs.folders.size());
       std::filesystem::create_directories(run);
       logs.folders.push_back(run.string());
       return run;
@@ -324,7 +321,7 @@ class TestDaemon {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       loop_.get_executor()};
   std::thread thread_;
-  std::filesystem::path folder_;
+  TestPlace place_;
   ServerOptions options_;
   std::unique_ptr<Server> server_;
   std::map<std::uint64_t, Job> jobs_;

@@ -10,6 +10,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/check.hpp"
+#include "http/test_place.hpp"
 
 namespace tangram::http::testing {
 
@@ -86,29 +87,18 @@ inline constexpr const char* kNames = "DNS:localhost,IP:127.0.0.1";
 class TestKeys {
  public:
   TestKeys() {
-    std::string name = std::filesystem::temp_directory_path() / "tangram-keys-XXXXXX";
-    CHECK(::mkdtemp(name.data()) != nullptr);
-    folder_ = name;
     authority_.write_own(ca());
     authority_.issue(certificate(), key(), kNames);
   }
-  ~TestKeys() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  TestKeys(const TestKeys&) = delete;
-  TestKeys& operator=(const TestKeys&) = delete;
-  TestKeys(TestKeys&&) = delete;
-  TestKeys& operator=(TestKeys&&) = delete;
 
-  [[nodiscard]] std::filesystem::path ca() const { return folder_ / "ca.pem"; }
-  [[nodiscard]] std::filesystem::path certificate() const { return folder_ / "cert.pem"; }
-  [[nodiscard]] std::filesystem::path key() const { return folder_ / "key.pem"; }
-  [[nodiscard]] std::filesystem::path folder() const { return folder_; }
+  [[nodiscard]] std::filesystem::path ca() const { return place_.path() / "ca.pem"; }
+  [[nodiscard]] std::filesystem::path certificate() const { return place_.path() / "cert.pem"; }
+  [[nodiscard]] std::filesystem::path key() const { return place_.path() / "key.pem"; }
+  [[nodiscard]] std::filesystem::path folder() const { return place_.path(); }
   [[nodiscard]] const TestAuthority& authority() const { return authority_; }
 
  private:
-  std::filesystem::path folder_;
+  TestPlace place_;
   TestAuthority authority_;
 };
 

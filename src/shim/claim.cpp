@@ -108,7 +108,7 @@ Result<void> Claim::record(const api::ExitRecord& record,
   int code = fill_exit_file(exit_.get(), text);
   for (; code != 0 && boot_now() < deadline; code = fill_exit_file(exit_.get(), text)) {
     note(cat("cannot write the exit record: ", why(code), ". Trying again."));
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kPause);  // nobody tells when a disk has room again
   }
   if (code != 0) return failed(cat("cannot write the exit record: ", why(code), "."));
   return {};

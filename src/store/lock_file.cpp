@@ -39,7 +39,7 @@ bool lock(int fd) {
       errno = EWOULDBLOCK;
       return false;
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kLook);  // between looks: flock() has no wait with a limit
   }
   return true;
 }

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -21,6 +20,7 @@
 #include "core/job.hpp"
 #include "core/tuning.hpp"
 #include "node.hpp"
+#include "scenario_story.hpp"
 #include "store/replay.hpp"
 #include "store/store.hpp"
 
@@ -30,105 +30,12 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
-using Lines = std::vector<std::string>;
 
 constexpr std::chrono::milliseconds kDeadline{10'000};  // for all consequences of one input
 constexpr std::chrono::milliseconds kQuiet{20};         // without a step, after the last one
 constexpr std::chrono::milliseconds kQuietAtTheEnd{60};
 constexpr int kLeastWhole = 35;  // scenarios from beginning to end
 constexpr int kLeastInPart = 8;  // those that end early; see fit()
-
-Lines words_of(std::string line) {
-  std::ranges::replace(line, '=', ' ');
-  std::istringstream in(line);
-  Lines words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
-
-struct Given {
-  Lines words;          // of the input line
-  Lines outs;           // the decisions that follow from it
-  std::size_t ins = 0;  // the events that led to them
-};
-
-// The daemon refuses to hold or release what the scheduler would leave as it is.
-bool may_be_refused(const Given& given) {
-  const std::string what = given.words.empty() ? "" : given.words.front();
-  return given.outs.empty() && (what == "hold" || what == "release");
-}
-
-struct Story {
-  std::string name;
-  std::vector<Given> inputs;
-  bool in_part = false;
-};
-
-// Absolute times differ, so the wake-ups that the scheduler asks for are no part of the comparison.
-bool is_wake(const std::string& decision) { return decision.starts_with("wake at "); }
-
-Story read_story(const fs::path& file) {
-  Story story{.name = file.parent_path().filename() / file.filename(), .inputs = {}};
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (line == "> show") continue;
-    if (line.starts_with("> ")) {
-      story.inputs.push_back({.words = words_of(line.substr(2)), .outs = {}});
-    } else if (line.starts_with("  in   ")) {
-      // A stranger who is seen again is known; the daemon does not tell the scheduler twice.
-      if (story.inputs.back().words.front() != "again") ++story.inputs.back().ins;
-    } else if (line.starts_with("  out  ") && !is_wake(line.substr(7))) {
-      story.inputs.back().outs.push_back(line.substr(7));
-    }
-  }
-  return story;
-}
-
-// Why an input cannot be given to the daemon; empty if it can.
-std::string obstacle(const Given& input, std::uint64_t next_job) {
-  static const std::set<std::string> kCan = {"node",  "gpu",     "submit", "cancel",   "exit",
-                                             "tune",  "foreign", "lose",   "hold",     "release",
-                                             "again", "cordon",  "drain",  "uncordon", "recover"};
-  const Lines& words = input.words;
-  const std::string& first = words.front();
-  if (first == "fail") {
-    return words[2] == "stop" || words[2] == "switch" ? "fail next " + words[2] : "";
-  }
-  if (!kCan.contains(first)) return first;
-  if (words.back() == "limit") return "a limit: that is counted by the daemon itself";
-  if (first == "submit") {
-    if (words[2] != std::to_string(next_job)) return "submit: not in the order of their numbers";
-    if (std::ranges::find(words, "lease") != words.end()) return "submit: a lease";
-    const bool refused = std::ranges::any_of(input.outs, [](const std::string& out) {
-      return out.find("refused") != std::string::npos;
-    });
-    if (refused) return "submit: refused before it is a job";
-  }
-  return "";
-}
-
-// Cuts the story where it waits for half a minute to pass, or where a stranger takes a place that
-// ours had (he removes ours first, and the daemon may see it gone); else says why it cannot be
-// played at all.
-std::string fit(Story& story) {
-  std::uint64_t next_job = 1;
-  for (std::size_t i = 0; i < story.inputs.size(); ++i) {
-    const Given& input = story.inputs[i];
-    const std::string why = obstacle(input, next_job);
-    const bool takes_our_place = input.words.front() == "foreign" && next_job > 1;
-    if (why == "wake" || takes_our_place) {
-      story.inputs.resize(i);
-      story.in_part = true;
-      return "";
-    }
-    if (!why.empty()) return why;
-    if (input.words.front() == "again" && story.inputs[i - 1].words.front() != "foreign") {
-      return "again";
-    }
-    if (input.words.front() == "submit") ++next_job;
-  }
-  return "";
-}
 
 // Decisions about different jobs, or on different GPUs, come in the order in which real processes
 // and GPUs answer, which no scheduler decides. So: the same lines, and those of each job, and the

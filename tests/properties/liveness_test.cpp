@@ -203,7 +203,7 @@ bool may_stay(const core::Scheduler& scheduler, const core::Entry& e) {
 
 TEST(Liveness, ADrainedGpuEndsEmptyOrSaysWhatHoldsIt) {
   int emptied = 0;
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
     World world = at_rest(seed);
     const Node& node = world.scheduler().node();
     const GpuId gpu = world.any_gpu();
@@ -220,7 +220,7 @@ TEST(Liveness, ADrainedGpuEndsEmptyOrSaysWhatHoldsIt) {
     EXPECT_EQ(node.gpu(gpu).draining, !empty) << "seed " << seed;
     EXPECT_TRUE(!empty || world.visited().gpu_news[drained] > 0) << "seed " << seed;
   }
-  EXPECT_GE(emptied, 20);
+  EXPECT_GT(emptied, 20);
 }
 
 }  // namespace
