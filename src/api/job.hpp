@@ -42,6 +42,37 @@ struct Probe {
   friend bool operator==(const Probe&, const Probe&) = default;
 };
 
+// How clients reach a service, wherever it is: through an address that stays the same.
+enum class EndpointMode : std::uint8_t {
+  kNone,  // by the port of its process, which a move would change
+  kTcp,   // by connection: a connection stays with the replica it began with
+  kHttp,  // HTTP/1.1, by request: also on a connection that is kept alive
+};
+
+struct Endpoint {
+  std::optional<EndpointMode> mode;         // none: http if its probe is, else tcp; services only
+  std::string host;                         // to listen on; empty: the daemon's default
+  bool forwarded = false;                   // http: adds X-Forwarded-For, -Host, -Proto
+  std::chrono::milliseconds drain{30'000};  // what is in flight at a move may last so long
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+// How a job can be moved.
+enum class MoveWay : std::uint8_t {
+  kNever,
+  kReplica,     // a second one is started and takes over: services
+  kCheckpoint,  // it saves its state on a signal and goes on from it elsewhere: batch jobs
+};
+
+struct MoveOptions {
+  std::optional<MoveWay> way;  // none: replica for services with a probe, else never
+  int signal = 10;             // checkpoint: sent to ask for one (SIGUSR1); JSON: "USR1"
+  std::chrono::milliseconds deadline{60'000};  // checkpoint: to save it, and again to resume
+
+  friend bool operator==(const MoveOptions&, const MoveOptions&) = default;
+};
+
 struct ResourceLimit {  // as setrlimit; none: unlimited
   std::optional<std::uint64_t> soft;
   std::optional<std::uint64_t> hard;
@@ -63,9 +94,10 @@ struct JobRequest {
   std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile that has so much
 
   JobKind kind = JobKind::kBatch;
-  std::optional<std::uint16_t> port;  // of a service; none: chosen by the daemon, told in PORT
+  std::optional<std::uint16_t> port;  // of a service, for its clients; none: chosen by the daemon
   Probe probe;                        // of a service
-  std::optional<bool> movable;        // none: services with a probe are
+  Endpoint endpoint;                  // of a service
+  MoveOptions move;
   std::optional<std::chrono::milliseconds> grace;  // between SIGTERM and SIGKILL
   Restart restart = Restart::kNever;
   std::uint16_t max_restarts = 3;
@@ -96,6 +128,21 @@ enum class JobState : std::uint8_t {
 
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
+// Where one run of a job was.
+struct Place {
+  std::uint32_t run = 0;
+  std::uint32_t gpu = 0;
+  std::uint32_t start = 0;
+  std::string profile;
+  std::string mig_uuid;  // JSON: "uuid"
+  std::string how;       // "placed", or the kind of move that led there: "intra", "asked"
+  std::string result;    // of that move: "done", "rolled-back"; empty: it is under way, or none
+  std::optional<WallTime> started;
+  std::optional<WallTime> ended;
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
 struct JobView {
   std::uint64_t id = 0;
   std::string user;
@@ -110,20 +157,24 @@ struct JobView {
   std::optional<std::uint32_t> start;
   std::string mig_uuid;  // JSON: "uuid"
   std::optional<std::int32_t> pid;
-  std::optional<std::uint16_t> port;
-  std::optional<int> exit_code;  // of the last run; none: still runs, or ended by a signal
+  std::optional<std::uint16_t> port;  // for its clients
+  std::string address;                // "127.0.0.1:8000", of its endpoint; empty: none
+  std::optional<int> exit_code;       // of the last run; none: still runs, or ended by a signal
   std::optional<int> exit_signal;
   std::uint32_t restarts = 0;
   WallTime submitted{};
   std::optional<WallTime> started;  // of the last run
   std::optional<WallTime> ended;
   bool moving = false;
+  std::vector<Place> places;  // where it was and is, the oldest first; only when asked for alone
 };
 
 // Names as they stand in JSON: "batch", "on-failure", "running".
 [[nodiscard]] std::string_view name_of(JobKind kind);
 [[nodiscard]] std::string_view name_of(Restart restart);
 [[nodiscard]] std::string_view name_of(JobState state);
+[[nodiscard]] std::string_view name_of(EndpointMode mode);
+[[nodiscard]] std::string_view name_of(MoveWay way);
 [[nodiscard]] std::optional<JobState> find_state(std::string_view name);
 
 // Durations are JSON texts "90s", "1h30m", "500ms", or numbers of seconds; sizes in bytes are
@@ -138,6 +189,10 @@ struct JobView {
 // The error names the key ("probe.interval"), what is wrong and what is allowed. Unknown keys are
 // errors with the nearest known one. `document` is parsed already.
 [[nodiscard]] Result<JobRequest> read_job_request(const boost::json::value& document);
+
+// What holds where the request is silent.
+[[nodiscard]] EndpointMode endpoint_mode(const JobRequest& request);
+[[nodiscard]] MoveWay move_way(const JobRequest& request);
 
 [[nodiscard]] boost::json::value to_json(const JobView& job);
 [[nodiscard]] Result<JobView> read_job_view(const boost::json::value& document);

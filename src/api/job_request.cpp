@@ -220,7 +220,12 @@ JobRequest request_in(Fields& fields, Mistakes& mistakes) {
   if (const json::value* probe = fields.value("probe")) {
     r.probe = probe_in(*probe, fields.path_of("probe"), mistakes);
   }
-  r.movable = fields.flag("movable");
+  if (const json::value* endpoint = fields.value("endpoint")) {
+    r.endpoint = endpoint_in(*endpoint, fields.path_of("endpoint"), mistakes);
+  }
+  if (const json::value* move = fields.value("move")) {
+    r.move = move_in(*move, fields.path_of("move"), mistakes);
+  }
   r.grace = fields.duration("grace", {0, kDay});
   r.restart = static_cast<Restart>(fields.word("restart", kRestartWords).value_or(0));
   r.max_restarts = static_cast<std::uint16_t>(
@@ -241,6 +246,7 @@ JobRequest request_in(Fields& fields, Mistakes& mistakes) {
 void check_request(const JobRequest& request, Fields& fields) {
   check_texts(request, fields);
   check_size(request.profile, request.gpu_memory_mib.has_value(), fields);
+  check_moving(request, fields);
   if (request.kind == JobKind::kLease) {
     fields.mistake("kind", "a lease is not submitted as a job; use /v1/leases.");
   }
@@ -283,7 +289,8 @@ json::value to_json(const JobRequest& r) {
   set("kind", name_of(r.kind));
   if (r.port) set("port", *r.port);
   if (r.probe != Probe{}) set("probe", probe_json(r.probe));
-  if (r.movable) set("movable", *r.movable);
+  if (r.endpoint != Endpoint{}) set("endpoint", endpoint_json(r.endpoint));
+  if (r.move != MoveOptions{}) set("move", move_json(r.move));
   if (r.grace) set("grace", duration_text(*r.grace));
   set("restart", name_of(r.restart));
   set("max_restarts", r.max_restarts);

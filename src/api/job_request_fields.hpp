@@ -17,6 +17,14 @@ namespace tangram::api {
 [[nodiscard]] JobRequest request_in(Fields& fields, Mistakes& mistakes);
 // Contradictions, and what must be there.
 void check_request(const JobRequest& request, Fields& fields);
+// How clients reach it and how it moves (job_moving.cpp).
+[[nodiscard]] Endpoint endpoint_in(const boost::json::value& value, const std::string& path,
+                                   Mistakes& mistakes);
+[[nodiscard]] MoveOptions move_in(const boost::json::value& value, const std::string& path,
+                                  Mistakes& mistakes);
+[[nodiscard]] boost::json::value endpoint_json(const Endpoint& endpoint);
+[[nodiscard]] boost::json::value move_json(const MoveOptions& move);
+void check_moving(const JobRequest& request, Fields& fields);
 [[nodiscard]] JobView view_in(const boost::json::value& document, const std::string& path,
                               Mistakes& mistakes);
 

@@ -31,7 +31,11 @@ JobRequest full() {
   r.probe.kind = Probe::Kind::kHttp;
   r.probe.path = "/health?x=1";
   r.probe.interval = std::chrono::milliseconds(1500);
-  r.movable = false;
+  r.endpoint = {.mode = EndpointMode::kHttp,
+                .host = "0.0.0.0",
+                .forwarded = true,
+                .drain = std::chrono::milliseconds(5000)};
+  r.move = {.way = MoveWay::kReplica, .signal = 12, .deadline = std::chrono::milliseconds(90'000)};
   r.grace = std::chrono::milliseconds(0);
   r.restart = Restart::kOnFailure;
   r.max_restarts = 7;

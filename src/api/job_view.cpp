@@ -2,6 +2,7 @@
 // to say; scripts may rely on it.
 #include <limits>
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "api/fields.hpp"
@@ -49,9 +50,43 @@ void read_place(Fields& fields, JobView& job) {
   job.start = fields.number32("start");
   job.mig_uuid = fields.text("uuid");
   job.pid = integer(fields, "pid");
+  job.address = fields.text("address");
   if (const auto port = fields.number("port", {1, 65'535})) {
     job.port = static_cast<std::uint16_t>(*port);
   }
+}
+
+Place place_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
+  Fields fields(value, path, "a place", mistakes);
+  Place place;
+  place.run = fields.number32("run").value_or(0);
+  place.gpu = fields.number32("gpu").value_or(0);
+  place.start = fields.number32("start").value_or(0);
+  place.profile = fields.text("profile");
+  place.mig_uuid = fields.text("uuid");
+  place.how = fields.text("how");
+  place.result = fields.text("result");
+  place.started = fields.wall("started");
+  place.ended = fields.wall("ended");
+  return place;
+}
+
+json::value place_json(const Place& place) {
+  return json::object{{"run", place.run},
+                      {"gpu", place.gpu},
+                      {"start", place.start},
+                      {"profile", place.profile},
+                      {"uuid", text_or_null(place.mig_uuid)},
+                      {"how", place.how},
+                      {"result", text_or_null(place.result)},
+                      {"started", or_null(place.started)},
+                      {"ended", or_null(place.ended)}};
+}
+
+json::array places_json(const std::vector<Place>& places) {
+  json::array array;
+  for (const Place& place : places) array.push_back(place_json(place));
+  return array;
 }
 
 void read_course(Fields& fields, JobView& job) {
@@ -87,8 +122,10 @@ json::value to_json(const JobView& job) {
                       {"uid", job.uid},
                       {"pid", or_null(job.pid)},
                       {"port", or_null(job.port)},
+                      {"address", text_or_null(job.address)},
                       {"restarts", job.restarts},
                       {"moving", job.moving},
+                      {"places", places_json(job.places)},
                       {"outline", job.outline},
                       {"request", to_json(request_for(job))}};
 }
@@ -109,6 +146,9 @@ JobView view_in(const json::value& document, const std::string& path, Mistakes& 
   job.request.name = fields.text("name");
   read_place(fields, job);
   read_course(fields, job);
+  fields.each("places", [&](const json::value& value, const std::string& at) {
+    job.places.push_back(place_in(value, at, mistakes));
+  });
   return job;
 }
 

@@ -165,6 +165,23 @@ void set_texts(const JobOptions& o, json::object& job) {
   job["umask"] = o.umask.empty() ? own_umask() : o.umask;
 }
 
+void set_moving(const JobOptions& o, json::object& job) {
+  json::object endpoint;
+  json::object move;
+  const auto set = [](json::object& into, const char* key, const std::string& value) {
+    if (!value.empty()) into[key] = value;
+  };
+  set(endpoint, "mode", o.endpoint);
+  set(endpoint, "host", o.host);
+  set(endpoint, "drain", o.drain);
+  if (o.forwarded) endpoint["forwarded"] = true;
+  set(move, "way", o.pin ? "never" : o.move);
+  set(move, "signal", o.move_signal);
+  set(move, "deadline", o.move_deadline);
+  if (!endpoint.empty()) job["endpoint"] = std::move(endpoint);
+  if (!move.empty()) job["move"] = std::move(move);
+}
+
 }  // namespace
 
 void add_job_options(CLI::App& verb, JobOptions& o) {
@@ -179,16 +196,30 @@ void add_job_options(CLI::App& verb, JobOptions& o) {
       ->check(CLI::IsMember({"batch", "service"}))
       ->option_text("KIND");
   verb.add_flag("--service", o.service, "The same as --kind service")->excludes("--kind");
-  verb.add_option("--port", o.port, "The port of a service (default: chosen, told in $PORT)")
+  verb.add_option("--port", o.port, "The port at which clients find a service (default: chosen)")
       ->option_text("PORT");
+  verb.add_option("--endpoint", o.endpoint,
+                  "How they reach it wherever it is: http, tcp or none (default: as its probe)")
+      ->check(CLI::IsMember({"http", "tcp", "none"}))
+      ->option_text("MODE");
+  text("--host", o.host, "The address its endpoint listens on, as 0.0.0.0", "ADDRESS");
+  verb.add_flag("--forwarded", o.forwarded, "Its endpoint adds X-Forwarded-For, -Host and -Proto");
+  text("--drain", o.drain, "What is in flight when it moves may last so long, as 30s", "TIME");
   text("--probe", o.probe, "When a service is ready: tcp, http:/PATH or command:'COMMAND'",
        "PROBE");
   text("--probe-interval", o.probe_interval, "Between two probes, as 500ms", "TIME");
   text("--probe-timeout", o.probe_timeout, "Of one probe, as 2s", "TIME");
   text("--probe-deadline", o.probe_deadline, "A service not ready by then has failed, as 10m",
        "TIME");
-  verb.add_flag("--movable", o.movable, "It may be moved to another slot while it runs");
-  verb.add_flag("--pin", o.pin, "It may not be moved")->excludes("--movable");
+  verb.add_option(
+          "--move", o.move,
+          "How it may be moved while it runs: replica (services), checkpoint (batch) or never")
+      ->check(CLI::IsMember({"replica", "checkpoint", "never"}))
+      ->option_text("WAY");
+  verb.add_flag("--pin", o.pin, "The same as --move never")->excludes("--move");
+  text("--move-signal", o.move_signal, "Asks it for a checkpoint (default: USR1)", "SIGNAL");
+  text("--move-deadline", o.move_deadline, "To save a checkpoint, and to resume from it, as 60s",
+       "TIME");
   text("--grace", o.grace, "Between SIGTERM and SIGKILL when it is stopped, as 30s", "TIME");
   verb.add_option("--restart", o.restart, "Run it again: never (the default), on-failure or always")
       ->check(CLI::IsMember({"never", "on-failure", "always"}))
@@ -246,7 +277,7 @@ Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::
   if (o.port) job["port"] = *o.port;
   if (o.max_restarts) job["max_restarts"] = *o.max_restarts;
   if (o.cpus) job["cpus"] = *o.cpus;
-  if (o.movable || o.pin) job["movable"] = o.movable;
+  set_moving(o, job);
   if (!o.labels.empty()) {
     json::object labels;
     for (const std::string& text : o.labels) {

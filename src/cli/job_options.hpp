@@ -14,12 +14,13 @@ namespace tangram::cli {
 
 struct JobOptions {
   std::string profile, gpu_memory, name, kind, probe, probe_interval, probe_timeout, probe_deadline;
+  std::string endpoint, host, drain, move, move_signal, move_deadline;
   std::string grace, restart, time_limit, memory, directory, umask, env_file;
   std::optional<int> port, max_restarts;
   std::optional<double> cpus;
   std::vector<std::string> labels, env, rlimits, command;
   bool service = false;
-  bool movable = false;
+  bool forwarded = false;
   bool pin = false;
   bool clean_env = false;
   bool hold = false;

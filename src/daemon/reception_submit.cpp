@@ -35,10 +35,7 @@ core::JobSpec spec_of(const store::JobRow& row, const api::JobRequest& request) 
   spec.profile = row.profile;
   spec.kind =
       request.kind == api::JobKind::kBatch ? core::JobKind::kBatch : core::JobKind::kService;
-  const bool has_probe = request.probe.kind != api::Probe::Kind::kNone;
-  // With a port of its own choice a replica could not listen beside the original.
-  spec.movable = !request.port &&
-                 request.movable.value_or(request.kind == api::JobKind::kService && has_probe);
+  spec.movable = api::move_way(request) != api::MoveWay::kNever;
   spec.restart = static_cast<core::Restart>(request.restart);
   spec.max_restarts = request.max_restarts;
   spec.held = request.hold;
@@ -139,10 +136,11 @@ bool Reception::was_asked(const Caller& caller, const http::Once& once,
 }
 
 http::Answer<void> Reception::check_servable(const api::JobRequest& request) const {
-  if (request.port && request.movable.value_or(false)) {
+  const bool own_port = request.port && api::endpoint_mode(request) == api::EndpointMode::kNone;
+  if (own_port && api::move_way(request) != api::MoveWay::kNever) {
     return std::unexpected(unserved(
-        "a job with a port of its own cannot be movable: its replica could not listen beside it. "
-        "Leave the port out; the job finds one in PORT."));
+        "a service with a port of its own and no endpoint cannot be moved: its replica could not "
+        "listen beside it. Leave the port out, give it an endpoint, or pin it."));
   }
   if ((request.cpu_percent && !cgroups_.cpu) || (request.memory_bytes && !cgroups_.memory)) {
     return std::unexpected(

@@ -246,8 +246,10 @@ void Play::submit(const Lines& words) {
   const std::string fails = node_->at("fails");
   const std::string mark = node_->at("ready-$TANGRAM_RUN_ID");
   std::string script = cat("read code < ", door(job), "; exit $code");
+  const bool moves = !has("pinned") && !has("batch");
   json::object more{{"kind", has("batch") ? "batch" : "service"},
-                    {"movable", !has("pinned")},
+                    {"endpoint", {{"mode", "none"}}},
+                    {"move", {{"way", moves ? "replica" : "never"}}},
                     {"restart", has("restart") ? words.back() : "never"},
                     {"max_restarts", core::JobSpec().max_restarts},
                     {"hold", has("held")}};
