@@ -113,6 +113,12 @@ struct GpuUncordoned {
 struct GpuDrained {  // asked for: cordon, and move its jobs elsewhere
   GpuId gpu;
 };
+struct MoveAsked {  // by hand, of a running job; see asked_move.hpp
+  JobId job;
+  bool anywhere = true;  // else to this place
+  GpuId gpu = {};
+  std::uint8_t start = 0;
+};
 struct TuningChanged {
   Tuning tuning;
   Policies policies;  // those that the tuning names; looked up by the body
@@ -123,6 +129,7 @@ using Event =
     std::variant<JobSubmitted, JobCancelled, JobHeld, JobReleased, JobReady, JobExited,
                  TrafficSwitched, TrafficDrained, InstanceCreated, InstanceDestroyed, ActionFailed,
                  GpuAdded, GpuHealth, ForeignSeen, ForeignGone, InstanceQuarantined,
-                 QuarantineEnded, GpuCordoned, GpuUncordoned, GpuDrained, TuningChanged, WakeUp>;
+                 QuarantineEnded, GpuCordoned, GpuUncordoned, GpuDrained, MoveAsked, TuningChanged,
+                 WakeUp>;
 
 }  // namespace tangram::core

@@ -68,7 +68,12 @@ struct Replica {
   friend bool operator==(const Replica&, const Replica&) = default;
 };
 
-enum class MoveKind : std::uint8_t { kIntra, kInter, kDrain };
+enum class MoveKind : std::uint8_t {
+  kIntra,
+  kInter,
+  kDrain,
+  kAsked,  // by hand
+};
 
 enum class MovePhase : std::uint8_t {
   kNone,

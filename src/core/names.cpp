@@ -47,7 +47,8 @@ std::string_view name_of(GpuNews news) {
 }
 
 std::string_view name_of(MoveKind kind) {
-  static constexpr std::array<std::string_view, 3> kWords{"intra-GPU", "inter-GPU", "drain"};
+  static constexpr std::array<std::string_view, 4> kWords{"intra-GPU", "inter-GPU", "drain",
+                                                          "asked"};
   return pick(kWords, kind);
 }
 

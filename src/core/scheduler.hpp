@@ -128,6 +128,7 @@ class Scheduler {
   // scheduler_moves.cpp
   void on(const TrafficSwitched& e);
   void on(const TrafficDrained& e);
+  void on(const MoveAsked& e);
   void plan();
   void plan_drains();
   bool drain_one(GpuId gpu);

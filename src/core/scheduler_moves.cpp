@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "core/asked_move.hpp"
 #include "core/candidates.hpp"
 #include "core/scheduler.hpp"
 
@@ -99,6 +100,13 @@ bool Scheduler::drain_one(GpuId gpu) {
     return true;
   }
   return false;
+}
+
+// By hand. Whoever asked was told whether it can be made; between then and now it may have become
+// impossible, and then nothing happens.
+void Scheduler::on(const MoveAsked& e) {
+  const auto move = asked_move(node_, policies_, e);
+  if (move) begin_move(*move);
 }
 
 void Scheduler::begin_move(const Move& move) {

@@ -111,6 +111,10 @@ struct EventText {
   std::string operator()(const GpuCordoned& e) const { return gpu(e.gpu) + " cordoned"; }
   std::string operator()(const GpuUncordoned& e) const { return gpu(e.gpu) + " uncordoned"; }
   std::string operator()(const GpuDrained& e) const { return gpu(e.gpu) + " to be drained"; }
+  std::string operator()(const MoveAsked& e) const {
+    const std::string what = cat("move of ", job(e.job), " asked for");
+    return e.anywhere ? what : cat(what, ", to ", gpu(e.gpu), " at ", int{e.start});
+  }
   std::string operator()(const TuningChanged& e) const {
     return cat("tuning: threshold ", e.tuning.threshold.text(), ", placement ", e.tuning.placement,
                ", migration ", e.tuning.migration, ", queue ", e.tuning.queue);

@@ -113,6 +113,26 @@ void Happenings::add(const core::GpuDrained& e) {
   if (known(e.gpu) && !node_.gpu(e.gpu).draining) happen_to(e.gpu, "draining", "is being drained");
 }
 
+// The move itself is reported when it begins; here, who wanted it.
+void Happenings::add(const core::MoveAsked& e) {
+  if (records_.job(e.job.value()) == nullptr) return;
+  happen_to(e.job.value(), "asked", "",
+            cat("is to be moved", e.anywhere ? "" : cat(" to ", e.gpu.value(), ":", int{e.start}),
+                by_.empty() ? "" : cat(", by ", by_)));
+  out_.back().view.kind = "move.asked";
+}
+
+void Happenings::add(const core::TrafficSwitched& e) {
+  const core::JobSlot slot = node_.find_job(e.job);
+  if (slot == core::kNoJob || records_.job(e.job.value()) == nullptr) return;
+  const core::Job& job = node_.job(slot);
+  if (job.move != core::MovePhase::kSwitching || job.replica.run != e.run) return;
+  happen_to(e.job.value(), "switched", "",
+            cat("is served by its replica on GPU ", job.replica.gpu.value(), " at ",
+                int{job.replica_start}, " now"));
+  out_.back().view.kind = "move.switched";
+}
+
 void Happenings::add(const core::TuningChanged& e) {
   if (e.tuning == node_.tuning()) return;
   happen("tuning.changed", cat("the tuning was changed", by_.empty() ? "" : cat(" by ", by_)));

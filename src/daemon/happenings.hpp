@@ -42,6 +42,8 @@ class Happenings {
   void add(const core::GpuCordoned& e);
   void add(const core::GpuUncordoned& e);
   void add(const core::GpuDrained& e);
+  void add(const core::MoveAsked& e);
+  void add(const core::TrafficSwitched& e);
   void add(const core::TuningChanged& e);
   void add(const core::JobReport& report);
   void add(const core::MoveReport& report);

@@ -82,7 +82,8 @@ struct Metrics::Parts {
       finished.Add({{"result", result}});
     }
     for (const auto kind :
-         {core::MoveKind::kIntra, core::MoveKind::kInter, core::MoveKind::kDrain}) {
+         {core::MoveKind::kIntra, core::MoveKind::kInter, core::MoveKind::kDrain,
+          core::MoveKind::kAsked}) {
       for (const auto news : {core::MoveNews::kBegun, core::MoveNews::kDone,
                               core::MoveNews::kRolledBack, core::MoveNews::kTakenOver}) {
         moves.Add(labels_of(kind, news));

@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kKinds{
     "foreign-gone",     "instance-quarantined",
     "quarantine-ended", "gpu-cordoned",
     "gpu-uncordoned",   "gpu-drained",
-    "tuning-changed",   "wake-up"};
+    "move-asked",       "tuning-changed",
+    "wake-up"};
 
 }  // namespace
 
@@ -101,6 +102,13 @@ void fields(V& v, X& x) {
 template <class V, OneOf<core::GpuCordoned, core::GpuUncordoned, core::GpuDrained> X>
 void fields(V& v, X& x) {
   v("gpu", x.gpu);
+}
+template <class V, Of<core::MoveAsked> X>
+void fields(V& v, X& x) {
+  v("job", x.job);
+  v("anywhere", x.anywhere);
+  v("gpu", x.gpu);
+  v("start", x.start);
 }
 template <class V, Of<core::TuningChanged> X>
 void fields(V& v, X& x) {

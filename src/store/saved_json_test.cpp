@@ -55,6 +55,8 @@ TEST(SavedJson, EveryWordComesBack) {
         job.job.phase = static_cast<core::JobPhase>(phase);
         job.job.move = static_cast<core::MovePhase>(move);
         EXPECT_EQ(read_saved_job(saved_json(job)), job);
+        job.job.move_kind = core::MoveKind::kAsked;
+        EXPECT_EQ(read_saved_job(saved_json(job)), job);
       }
     }
   }

@@ -30,7 +30,8 @@ template <>
 inline constexpr std::array<std::string_view, 6> kWords<core::JobPhase>{
     "held", "queued", "placed", "starting", "running", "stopping"};
 template <>
-inline constexpr std::array<std::string_view, 3> kWords<core::MoveKind>{"intra", "inter", "drain"};
+inline constexpr std::array<std::string_view, 4> kWords<core::MoveKind>{"intra", "inter", "drain",
+                                                                        "asked"};
 template <>
 inline constexpr std::array<std::string_view, 7> kWords<core::MovePhase>{
     "none", "creating", "starting", "switching", "draining", "stopping", "rolling-back"};

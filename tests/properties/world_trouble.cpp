@@ -68,9 +68,14 @@ void World::user_acts() {
   const core::JobId job = any_job(850);
   const core::Node& node = scheduler_->node();
   if (node.job(node.find_job(job)).moving()) return deliver(core::JobCancelled{job});
-  switch (random_.below(4)) {
+  switch (random_.below(5)) {
     case 0:
       return deliver(core::JobHeld{job, random_.chance(300)});
+    case 2:
+      return deliver(core::MoveAsked{.job = job,
+                                     .anywhere = random_.chance(500),
+                                     .gpu = any_gpu(),
+                                     .start = static_cast<std::uint8_t>(random_.below(8))});
     case 1:
       return deliver(core::JobReleased{job, random_.chance(300)});
     default:

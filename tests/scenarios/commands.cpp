@@ -43,6 +43,7 @@ const Commands::Row Commands::kRows[] = {
     {"cordon", &Commands::cordon},
     {"uncordon", &Commands::uncordon},
     {"drain", &Commands::drain},
+    {"move", &Commands::move},
     {"lose", &Commands::lose},
     {"unresponsive", &Commands::unresponsive},
     {"recover", &Commands::recover},
@@ -178,6 +179,24 @@ Result<void> Commands::cancel(Words& words) {
   if (!id) return std::unexpected(id.error());
   if (auto ok = words.end(); !ok) return ok;
   return world_.send(core::JobCancelled{*id});
+}
+
+// "move job 1" or "move job 1 to gpu 0 at 6"
+Result<void> Commands::move(Words& words) {
+  const auto id = job_id(words);
+  if (!id) return std::unexpected(id.error());
+  core::MoveAsked asked{.job = *id, .anywhere = !words.take("to")};
+  if (!asked.anywhere) {
+    const auto gpu = gpu_id(words);
+    if (!gpu) return std::unexpected(gpu.error());
+    if (auto ok = words.expect("at"); !ok) return ok;
+    const auto start = words.number("a start");
+    if (!start) return std::unexpected(start.error());
+    asked.gpu = *gpu;
+    asked.start = static_cast<std::uint8_t>(*start);
+  }
+  if (auto ok = words.end(); !ok) return ok;
+  return world_.send(asked);
 }
 
 Result<void> Commands::hold(Words& words) {

@@ -37,6 +37,7 @@ class Commands {
   Result<void> cordon(Words& words);
   Result<void> uncordon(Words& words);
   Result<void> drain(Words& words);
+  Result<void> move(Words& words);
   Result<void> lose(Words& words);
   Result<void> unresponsive(Words& words);
   Result<void> recover(Words& words);

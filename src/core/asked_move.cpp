@@ -1,0 +1,84 @@
+// See asked_move.hpp.
+#include "core/asked_move.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "core/candidates.hpp"
+
+namespace tangram::core {
+namespace {
+
+std::unexpected<Error> not_now(std::string message) {
+  return std::unexpected(Error{ErrorCode::kUnavailable, std::move(message)});
+}
+
+Result<void> check_job(const Job& job) {
+  const std::string name = cat("job ", job.id.value());
+  if (job.kind == JobKind::kLease) return invalid(name + " is a lease, and leases never move.");
+  if (!job.allowed_to_move) {
+    return invalid(name + " is pinned, or did not say how it can be moved (--move).");
+  }
+  if (job.moving()) return not_now(name + " is being moved already.");
+  if (job.phase != JobPhase::kRunning || !job.main.ready || job.main.stopping) {
+    return not_now(name + " is not running and ready; only then can it be moved.");
+  }
+  return {};
+}
+
+std::string starts_of(const mig::Profile& profile) {
+  std::string text;
+  for (const int start : profile.starts) text += cat(text.empty() ? "" : ", ", start);
+  return text;
+}
+
+Result<Slot> find_slot(const Node& node, const Job& job, const Slot& wanted) {
+  const std::string& name = node.name(job.profile);
+  const std::string where = cat("gpu ", wanted.gpu.value());
+  if (wanted.gpu.value() >= node.gpu_count()) return not_found(cat("there is no ", where, "."));
+  const Gpu& gpu = node.gpu(wanted.gpu);
+  if (!gpu.takes_jobs()) return not_now(where + " takes no jobs now: it is cordoned or not well.");
+  const auto profile = node.profile_on(gpu.model, job.profile);
+  if (!profile) return invalid(cat(where, " does not have the profile ", name, "."));
+  std::optional<Slot> found;
+  for_each_candidate(node, Request{.profile = job.profile}, wanted.gpu, false, [&](const Slot& s) {
+    if (s.start == wanted.start) found = s;
+  });
+  if (found) return *found;
+  const mig::Profile& shape = node.model(gpu.model).profile(*profile);
+  if (std::ranges::find(shape.starts, int{wanted.start}) == shape.starts.end()) {
+    return invalid(cat(name, " cannot stand at ", int{wanted.start}, " of ", where,
+                       "; its starts are ", starts_of(shape), "."));
+  }
+  return not_now(cat(where, ":", int{wanted.start}, " is not free for ", name,
+                     ": a move needs its new slices while the job still holds its old ones."));
+}
+
+}  // namespace
+
+Result<Move> asked_move(const Node& node, const Policies& policies, const MoveAsked& asked) {
+  const JobSlot s = node.find_job(asked.job);
+  if (s == kNoJob) return not_found(cat("there is no job ", asked.job.value(), "."));
+  const Job& job = node.job(s);
+  if (auto can = check_job(job); !can) return std::unexpected(can.error());
+  const std::uint32_t most = node.tuning().restraint.most_moves;
+  if (node.moves_under_way() >= most) {
+    return not_now(cat("as many moves as restraint.most_moves allows (", most,
+                       ") are under way; ask again, or tune it."));
+  }
+  std::optional<Slot> slot;
+  if (!asked.anywhere) {
+    const auto found = find_slot(node, job, Slot{asked.gpu, asked.start});
+    if (!found) return std::unexpected(found.error());
+    slot = *found;
+  } else {
+    slot = choose(node, *policies.placement, {.profile = job.profile, .avoid = job.back_offs});
+    if (!slot) return not_now(cat("there is no other free place for ", node.name(job.profile), "."));
+  }
+  if (node.gpu(slot->gpu).incoming) {
+    return not_now(cat("another move goes into gpu ", slot->gpu.value(), "; ask again when it is over."));
+  }
+  return Move{job.id, job.main.gpu, *slot, MoveKind::kAsked, s};
+}
+
+}  // namespace tangram::core
