@@ -1,6 +1,7 @@
 // See config.hpp.
 #include "daemon/config.hpp"
 
+#include <arpa/inet.h>
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -186,6 +187,20 @@ void read_jobs(const Section& in, Config& config) {
   }
 }
 
+void read_endpoints(const Section& in, Config& config) {
+  in.allow({"host", "first_port", "last_port"});
+  Listening& listening = config.endpoints;
+  in.read("host", listening.host);
+  std::array<std::byte, 16> address{};
+  if (inet_pton(AF_INET, listening.host.c_str(), address.data()) != 1 &&
+      inet_pton(AF_INET6, listening.host.c_str(), address.data()) != 1) {
+    in.mistake("host", cat(tangram::quoted(listening.host), " is no IP address to listen on"));
+  }
+  in.read_number("first_port", {1024, 65535}, listening.first_port);
+  in.read_number("last_port", {1024, 65535}, listening.last_port);
+  if (listening.last_port < listening.first_port) in.mistake("last_port", "not below first_port");
+}
+
 void read_history(const Section& in, Config& config) {
   in.allow({"jobs", "most_jobs", "most_steps"});
   std::chrono::milliseconds jobs = config.retention.jobs;
@@ -197,9 +212,6 @@ void read_history(const Section& in, Config& config) {
 
 }  // namespace
 
-// Migration needs endpoints that follow the job; until a node has them, it is asked for by name.
-Config::Config() { tuning.migration = "off"; }
-
 Result<Config> parse_config(std::string_view text, const std::string& file) {
   const auto parsed = files::parse_toml(text, file);
   if (!parsed) return std::unexpected(parsed.error());
@@ -209,13 +221,14 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
     const char* name;
     void (*read)(const Section&, Config&);
   };
-  constexpr std::array<Reader, 8> readers = {{{"daemon", read_daemon},
+  constexpr std::array<Reader, 9> readers = {{{"daemon", read_daemon},
                                               {"tcp", read_tcp},
                                               {"access", read_access},
                                               {"log", read_log},
                                               {"device", read_device},
                                               {"scheduler", read_scheduler},
                                               {"jobs", read_jobs},
+                                              {"endpoints", read_endpoints},
                                               {"history", read_history}}};
   std::vector<std::string> names;
   for (const Reader& reader : readers) names.emplace_back(reader.name);

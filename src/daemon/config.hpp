@@ -33,6 +33,15 @@ struct Tcp {
   std::string key;          // PEM
 };
 
+// Where the endpoints of services listen that do not say so themselves.
+struct Listening {
+  std::string host = "127.0.0.1";
+  std::uint16_t first_port = 19'000;
+  std::uint16_t last_port = 19'999;
+
+  friend bool operator==(const Listening&, const Listening&) = default;
+};
+
 struct Config {
   // [daemon]
   std::string state_dir = "/var/lib/tangram";
@@ -67,10 +76,10 @@ struct Config {
   std::uint16_t first_port = 20'000;
   std::uint16_t last_port = 29'999;
   std::string cgroup = "auto";  // auto, off, or a folder of a cgroup v2 hierarchy
+  // [endpoints]
+  Listening endpoints;
   // [history]
   store::Retention retention;
-
-  Config();
 };
 
 // `file` names the text in messages.

@@ -23,11 +23,14 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "daemon/cgroups.hpp"
+#include "daemon/checkpoint_mover.hpp"
+#include "daemon/endpoints.hpp"
 #include "daemon/engine.hpp"
 #include "daemon/front.hpp"
 #include "daemon/hardware.hpp"
 #include "daemon/leases.hpp"
 #include "daemon/log.hpp"
+#include "daemon/replica_mover.hpp"
 #include "daemon/supervisor.hpp"
 #include "daemon/tuning_text.hpp"
 #include "files/boot_id.hpp"
@@ -55,6 +58,7 @@ Result<void> make_folder(const std::string& path, fs::perms mode) {
 SupervisorOptions supervisor_options(const Config& config) {
   SupervisorOptions options;
   options.runs = config.state_dir + "/runs";
+  options.checkpoints = config.state_dir + "/checkpoints";
   options.grace = config.grace;
   options.start_time = config.start_time;
   options.log_bytes = config.log_bytes;
@@ -76,6 +80,9 @@ struct Daemon::Parts {
   std::unique_ptr<Hardware> hardware;
   Cgroups cgroups;
   std::unique_ptr<Supervisor> supervisor;
+  std::unique_ptr<Endpoints> endpoints;
+  std::unique_ptr<ReplicaMover> replica_mover;
+  std::unique_ptr<CheckpointMover> checkpoint_mover;
   std::unique_ptr<Front> front;
   std::unique_ptr<http::Server> server;
 };
@@ -138,6 +145,10 @@ std::string Daemon::node_name() {
 Result<void> Daemon::open() {
   if (auto made = make_folder(config_.state_dir, fs::perms(0755)); !made) return made;
   if (auto made = make_folder(config_.state_dir + "/runs", fs::perms(0711)); !made) return made;
+  if (auto made = make_folder(config_.state_dir + "/endpoints", fs::perms(0711)); !made) return made;
+  if (auto made = make_folder(config_.state_dir + "/checkpoints", fs::perms(0711)); !made) {
+    return made;
+  }
   const std::string folder = fs::path(config_.socket).parent_path().string();
   if (!folder.empty()) {
     if (auto made = make_folder(folder, fs::perms(0755)); !made) return made;
@@ -176,10 +187,16 @@ Result<void> Daemon::open() {
   options.shim = *shim;
   options.node = node;
   options.cgroup = parts_->cgroups.folder;
+  if (!config_.emulate.empty()) {
+    options.emulated = {{"TANGRAM_NVML", *path},
+                        {"TANGRAM_EMULATE", config_.emulate},
+                        {"TANGRAM_EMULATOR_STATE", getenv("TANGRAM_EMULATOR_STATE")}};
+  }
   parts_->supervisor = std::make_unique<Supervisor>(parts_->loop, *parts_->engine,
                                                     *parts_->hardware, std::move(options));
+  if (auto made = open_movers(); !made) return made;
   auto front = Front::open(parts_->loop, *parts_->engine, *parts_->hardware, *parts_->supervisor,
-                           parts_->cgroups, config_);
+                           *parts_->endpoints, parts_->cgroups, config_);
   if (!front) return std::unexpected(front.error());
   parts_->front = *std::move(front);
   // First of all, and tried again if the store cannot be written: what is left of a job is found by
@@ -189,6 +206,26 @@ Result<void> Daemon::open() {
                                records.set_fact("boot", files::boot_id());
                              }});
   listen_to_signals();
+  return {};
+}
+
+// The endpoints of services, and how jobs are moved.
+Result<void> Daemon::open_movers() {
+  const auto program = files::find_installed("tangram-endpoint", "libexec/tangram/tangram-endpoint");
+  if (!program) return std::unexpected(program.error());
+  EndpointsOptions options;
+  options.folder = config_.state_dir + "/endpoints";
+  options.program = *program;
+  options.host = config_.endpoints.host;
+  options.first_port = config_.endpoints.first_port;
+  options.last_port = config_.endpoints.last_port;
+  options.start_time = config_.start_time;
+  parts_->endpoints =
+      std::make_unique<Endpoints>(parts_->loop, *parts_->engine, std::move(options));
+  parts_->replica_mover = std::make_unique<ReplicaMover>(parts_->loop, *parts_->endpoints);
+  parts_->checkpoint_mover =
+      std::make_unique<CheckpointMover>(parts_->loop, *parts_->engine, *parts_->supervisor);
+  parts_->supervisor->use(*parts_->replica_mover, *parts_->checkpoint_mover);
   return {};
 }
 
@@ -229,9 +266,14 @@ void Daemon::agree() {
   hands.switch_traffic = [this](const core::SwitchTraffic& wanted) {
     parts_->supervisor->switch_traffic(wanted);
   };
+  hands.move_over = [this](const core::MoveReport& report) {
+    parts_->supervisor->move_over(report);
+  };
   parts_->engine->use(std::move(hands), [this](const std::vector<std::uint64_t>& jobs) {
+    parts_->endpoints->changed(jobs);
     parts_->front->changed(jobs);
   });
+  parts_->endpoints->adopt();  // before runs: a switch under way is asked of them again
   parts_->hardware->on_lost = [this](core::GpuId gpu) { parts_->supervisor->end_runs_on(gpu); };
 
   const bool rebooted = was_rebooted();

@@ -30,6 +30,7 @@ class Daemon {
   struct Parts;
 
   [[nodiscard]] Result<void> open();
+  [[nodiscard]] Result<void> open_movers();
   [[nodiscard]] Result<std::string> library();
   [[nodiscard]] std::string node_name();
   [[nodiscard]] bool was_rebooted() const;

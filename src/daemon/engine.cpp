@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "core/transcript.hpp"
+#include "daemon/die_at.hpp"
 #include "policies/registry.hpp"
 #include "store/decisions.hpp"
 
@@ -120,6 +121,7 @@ void Engine::step(Batch& batch, Input& input) {
   Happenings happenings(scheduler_->node(), records_, batch.happened,
                         store_.last_step() + batch.changes.steps.size() + 1);
   happenings.before(input.event, input.by);
+  record_step_of_move(input.event);
   const Instant now = std::max(clock_->now(), scheduler_->node().now());
   const std::size_t before = batch.actions.size();
   core::Actions actions;
@@ -141,6 +143,7 @@ void Engine::step(Batch& batch, Input& input) {
                    .decisions = store::decisions_text(scheduler_->node(), mine)};
   spdlog::debug("{}", core::to_text(scheduler_->node(), input.event));
   batch.changes.steps.push_back(std::move(line));
+  die_if_stepped(input.event);
 }
 
 // The numbers of a batch that cannot be committed are the next one's.
@@ -158,7 +161,14 @@ void Engine::number(Batch& batch) const {
 }
 
 void Engine::finish(Batch& batch, const std::vector<std::uint64_t>& changed) {
-  for (const core::Action& action : batch.actions) perform(action);
+  for (const Input& input : batch.inputs) die_if_committed(input.event);
+  for (const core::Action& action : batch.actions) {
+    perform(action);
+    die_if_performed(action);
+  }
+  for (const store::MoveRow& move : batch.moves_over) {
+    if (measures_.moved) measures_.moved(move);
+  }
   if (happened_ && !batch.changes.events.empty()) happened_(batch.changes.events);
   for (Input& input : batch.inputs) {
     if (input.done) input.done({});
@@ -211,6 +221,8 @@ void Engine::perform(const core::Action& action) {
     if (hands_.stop) hands_.stop(*stop);
   } else if (const auto* change = std::get_if<core::SwitchTraffic>(&action)) {
     if (hands_.switch_traffic) hands_.switch_traffic(*change);
+  } else if (const auto* report = std::get_if<core::MoveReport>(&action)) {
+    if (hands_.move_over && report->news != core::MoveNews::kBegun) hands_.move_over(*report);
   }
   spdlog::info("{}", core::to_text(scheduler_->node(), action));
 }

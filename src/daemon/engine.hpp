@@ -38,6 +38,7 @@ struct Hands {
   std::function<void(const core::StartJob&)> start;
   std::function<void(const core::StopJob&)> stop;
   std::function<void(const core::SwitchTraffic&)> switch_traffic;
+  std::function<void(const core::MoveReport&)> move_over;  // needs no answer
 };
 
 struct Input {
@@ -91,6 +92,7 @@ class Engine {
     core::Actions actions;
     std::map<std::uint64_t, core::JobNews> ends;
     std::vector<Happened> happened;
+    std::vector<store::MoveRow> moves_over;
   };
 
   void schedule_flush();
@@ -98,7 +100,8 @@ class Engine {
   void step(Batch& batch, Input& input);
   void record(Batch& batch, const core::Action& action);
   void record(Batch& batch, const core::JobReport& report);
-  void record(const core::MoveReport& report);
+  void record(Batch& batch, const core::MoveReport& report);
+  void record_step_of_move(const core::Event& event);
   void number(Batch& batch) const;
   void record_run(const core::StartJob& start);
   void record_jobs(const Batch& batch, const core::SavedChanges& changes);

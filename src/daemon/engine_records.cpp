@@ -65,6 +65,11 @@ void Engine::record_run(const core::StartJob& start) {
   row.boot = boot;
   row.asked = Clock::wall();
   records_.put(std::move(row));
+  store::MoveRow* move = start.replica ? records_.edit_move(start.job.value()) : nullptr;
+  if (move != nullptr) {
+    move->run = start.run.value();
+    move->started = Clock::wall();
+  }
   if (store::JobRow* job = records_.edit_job(start.job.value()); job != nullptr && !start.replica) {
     job->run = start.run.value();
     job->exit_code.reset();
@@ -80,7 +85,7 @@ void Engine::record(Batch& batch, const core::Action& action) {
     if (store::RunRow* run = records_.edit_run(stop->run.value())) run->stop_asked = true;
   }
   if (const auto* report = std::get_if<core::JobReport>(&action)) record(batch, *report);
-  if (const auto* report = std::get_if<core::MoveReport>(&action)) record(*report);
+  if (const auto* report = std::get_if<core::MoveReport>(&action)) record(batch, *report);
 }
 
 void Engine::record(Batch& batch, const core::JobReport& report) {
@@ -100,11 +105,12 @@ void Engine::record(Batch& batch, const core::JobReport& report) {
   }
 }
 
-void Engine::record(const core::MoveReport& report) {
+void Engine::record(Batch& batch, const core::MoveReport& report) {
   const std::uint64_t id = report.job.value();
   const store::WallTime now = Clock::wall();
   if (report.news != core::MoveNews::kBegun) {
-    records_.end_move(id, core::name_of(report.news), now);
+    auto over = records_.end_move(id, core::name_of(report.news), now);
+    if (over) batch.moves_over.push_back(*std::move(over));
     return;
   }
   const store::JobRow* job = records_.job(id);
@@ -117,6 +123,34 @@ void Engine::record(const core::MoveReport& report) {
                        .begun = now,
                        .ended = std::nullopt,
                        .result = ""});
+}
+
+// How far a move has come, before the scheduler goes on from it.
+void Engine::record_step_of_move(const core::Event& event) {
+  const auto job_of = [&](core::JobId id) {
+    const core::JobSlot slot = scheduler_->node().find_job(id);
+    return slot == core::kNoJob ? nullptr : &scheduler_->node().job(slot);
+  };
+  const auto reached = [&](core::JobId id, std::optional<store::WallTime> store::MoveRow::*step) {
+    if (store::MoveRow* row = records_.edit_move(id.value())) row->*step = Clock::wall();
+  };
+  if (const auto* ready = std::get_if<core::JobReady>(&event)) {
+    const core::Job* job = job_of(ready->job);
+    if (job != nullptr && job->moving() && job->replica.run == ready->run) {
+      reached(ready->job, &store::MoveRow::ready);
+    }
+  } else if (const auto* to = std::get_if<core::TrafficSwitched>(&event)) {
+    const core::Job* job = job_of(to->job);
+    if (job != nullptr && job->move == core::MovePhase::kSwitching &&
+        job->replica.run == to->run) {
+      reached(to->job, &store::MoveRow::switched);
+    }
+  } else if (const auto* from = std::get_if<core::TrafficDrained>(&event)) {
+    const core::Job* job = job_of(from->job);
+    if (job != nullptr && job->move == core::MovePhase::kDraining && job->main.run == from->run) {
+      reached(from->job, &store::MoveRow::drained);
+    }
+  }
 }
 
 void Engine::record_jobs(const Batch& batch, const core::SavedChanges& changes) {
@@ -145,7 +179,7 @@ void Engine::record_job(const core::SavedJob& saved) {
   if (main.run != core::kNoRun) {
     row->run = main.run.value();
     if (const store::RunRow* run = records_.run(main.run.value())) {
-      row->port = run->port;
+      if (row->address.empty()) row->port = run->port;  // else that of its endpoint
       row->started = run->started;
     }
   }

@@ -22,7 +22,8 @@ namespace tangram::daemon {
 
 struct Front::Parts {
   Parts(boost::asio::io_context& loop, Engine& engine, Hardware& hardware, Supervisor& supervisor,
-        const Cgroups& cgroups, const Config& config, std::unique_ptr<Audit> the_audit)
+        const Endpoints& endpoints, const Cgroups& cgroups, const Config& config,
+        std::unique_ptr<Audit> the_audit)
       : access(config.admins),
         views(engine, hardware, supervisor, !config.emulate.empty()),
         limits(engine, access, config.limits),
@@ -34,7 +35,7 @@ struct Front::Parts {
         leases(loop, engine, hardware, views, access, limits),
         feed(engine, access),
         tokens(engine, access),
-        metrics(loop, engine, hardware, views, access),
+        metrics(loop, engine, hardware, endpoints, views, access),
         audit(std::move(the_audit)) {
     engine.measure(metrics.measures());
     engine.tell([this](const std::vector<store::EventRow>& events) { feed.publish(events); });
@@ -60,11 +61,12 @@ Front::~Front() = default;
 
 Result<std::unique_ptr<Front>> Front::open(boost::asio::io_context& loop, Engine& engine,
                                            Hardware& hardware, Supervisor& supervisor,
-                                           const Cgroups& cgroups, const Config& config) {
+                                           const Endpoints& endpoints, const Cgroups& cgroups,
+                                           const Config& config) {
   auto audit = Audit::open(config.audit.empty() ? config.state_dir + "/audit.log" : config.audit);
   if (!audit) return std::unexpected(audit.error());
-  auto parts = std::make_unique<Parts>(loop, engine, hardware, supervisor, cgroups, config,
-                                       *std::move(audit));
+  auto parts = std::make_unique<Parts>(loop, engine, hardware, supervisor, endpoints, cgroups,
+                                       config, *std::move(audit));
   if (auto loaded = parts->tokens.load(); !loaded) return std::unexpected(loaded.error());
   return std::unique_ptr<Front>(new Front(std::move(parts)));
 }

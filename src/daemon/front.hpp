@@ -21,6 +21,7 @@ namespace tangram::daemon {
 class Engine;
 class Hardware;
 class Leases;
+class Endpoints;
 class Supervisor;
 
 class Front {
@@ -28,6 +29,7 @@ class Front {
   [[nodiscard]] static Result<std::unique_ptr<Front>> open(boost::asio::io_context& loop,
                                                            Engine& engine, Hardware& hardware,
                                                            Supervisor& supervisor,
+                                                           const Endpoints& endpoints,
                                                            const Cgroups& cgroups,
                                                            const Config& config);
   ~Front();

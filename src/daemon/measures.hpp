@@ -8,6 +8,7 @@
 
 #include "core/action.hpp"
 #include "core/event.hpp"
+#include "store/store.hpp"
 
 namespace tangram::daemon {
 
@@ -16,6 +17,7 @@ struct Measures {
   std::function<void(const core::Event&, std::chrono::nanoseconds)> stepped;
   std::function<void(std::chrono::nanoseconds, bool committed)> stored;  // one batch
   std::function<void(const core::Action&)> performed;                    // it is committed
+  std::function<void(const store::MoveRow&)> moved;                      // it is over, and how
 };
 
 }  // namespace tangram::daemon

@@ -75,8 +75,11 @@ std::string_view result_of(core::MoveNews news) {
 
 struct Metrics::Parts {
   Parts(boost::asio::io_context& loop, const Engine& the_engine, const Hardware& hardware,
-        const Views& views, const Access& the_access)
-      : engine(the_engine), access(the_access), node(the_engine, hardware, views), timer(loop) {
+        const Endpoints& endpoints, const Views& views, const Access& the_access)
+      : engine(the_engine),
+        access(the_access),
+        node(the_engine, hardware, endpoints, views),
+        timer(loop) {
     // All that can come, from the start: a counter that appears with its first event hides it.
     for (const char* result : {"completed", "failed", "cancelled", "refused"}) {
       finished.Add({{"result", result}});
@@ -149,6 +152,22 @@ struct Metrics::Parts {
     }
   }
 
+  // How long each step took that was reached.
+  void moved(const store::MoveRow& move) {
+    std::optional<store::WallTime> since = move.begun;
+    const auto took = [&](Histogram& step, const std::optional<store::WallTime>& until) {
+      if (since && until) step.Observe(seconds_between(*since, *until));
+      since = until;
+    };
+    took(create_step, move.started);
+    took(start_step, move.ready);
+    took(switch_step, move.switched);
+    took(drain_step, move.drained);
+    if (move.drained) took(stop_step, move.ended);
+    requests_finished.Increment(static_cast<double>(move.finished));
+    requests_cut.Increment(static_cast<double>(move.cut));
+  }
+
   void changed(std::uint32_t instance, Histogram& of) {
     const auto at = changes.find(instance);
     if (at == changes.end()) return;
@@ -196,6 +215,22 @@ struct Metrics::Parts {
       counters("tangram_jobs_finished_total", "Jobs that are over, by how they ended.");
   prometheus::Family<prometheus::Counter>& moves =
       counters("tangram_moves_total", "Moves of jobs, by kind and by what became of them.");
+  prometheus::Family<Histogram>& move_steps =
+      prometheus::BuildHistogram()
+          .Name("tangram_move_step_seconds")
+          .Help("Time of one step of a move: the target instance, the replica, the switch of "
+                "traffic, what the original had in flight, its end.")
+          .Register(registry);
+  Histogram& create_step = move_steps.Add({{"step", "create"}}, kDriver);
+  Histogram& start_step = move_steps.Add({{"step", "start"}}, kDriver);
+  Histogram& switch_step = move_steps.Add({{"step", "switch"}}, kDriver);
+  Histogram& drain_step = move_steps.Add({{"step", "drain"}}, kDriver);
+  Histogram& stop_step = move_steps.Add({{"step", "stop"}}, kDriver);
+  prometheus::Family<prometheus::Counter>& move_requests =
+      counters("tangram_move_requests_total",
+               "What was in flight at an original when traffic was switched away from it.");
+  prometheus::Counter& requests_finished = move_requests.Add({{"result", "finished"}});
+  prometheus::Counter& requests_cut = move_requests.Add({{"result", "cut"}});
   prometheus::Family<prometheus::Counter>& failures = counters(
       "tangram_action_failures_total", "Actions of the scheduler that could not be performed.");
   prometheus::Counter& commit_failures =
@@ -203,8 +238,8 @@ struct Metrics::Parts {
 };
 
 Metrics::Metrics(boost::asio::io_context& loop, const Engine& engine, const Hardware& hardware,
-                 const Views& views, const Access& access)
-    : parts_(std::make_unique<Parts>(loop, engine, hardware, views, access)) {}
+                 const Endpoints& endpoints, const Views& views, const Access& access)
+    : parts_(std::make_unique<Parts>(loop, engine, hardware, endpoints, views, access)) {}
 
 Metrics::~Metrics() = default;
 
@@ -226,6 +261,7 @@ Measures Metrics::measures() {
     if (!committed) parts_->commit_failures.Increment();
   };
   measures.performed = [this](const core::Action& action) { parts_->performed(action); };
+  measures.moved = [this](const store::MoveRow& move) { parts_->moved(move); };
   return measures;
 }
 

@@ -17,6 +17,7 @@ class io_context;
 
 namespace tangram::daemon {
 
+class Endpoints;
 class Engine;
 class Hardware;
 class Views;
@@ -24,7 +25,7 @@ class Views;
 class Metrics {
  public:
   Metrics(boost::asio::io_context& loop, const Engine& engine, const Hardware& hardware,
-          const Views& views, const Access& access);
+          const Endpoints& endpoints, const Views& views, const Access& access);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;

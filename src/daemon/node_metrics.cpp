@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "core/transcript.hpp"
+#include "daemon/endpoints.hpp"
 #include "daemon/engine.hpp"
 #include "daemon/hardware.hpp"
 #include "daemon/process_figures.hpp"
@@ -127,6 +128,31 @@ void NodeMetrics::add_instances(std::vector<MetricFamily>& to) const {
   for (MetricFamily* each : {&wanted, &actual, &states}) to.push_back(std::move(*each));
 }
 
+void NodeMetrics::add_endpoints(std::vector<MetricFamily>& to) const {
+  const api::EndpointCounts counts = endpoints_.counts();
+  MetricFamily requests = family("tangram_endpoint_requests_total",
+                                 "Requests (http) and connections (tcp) at endpoints of services, "
+                                 "by who answered or what became of them.",
+                                 MetricType::Counter);
+  const auto add_result = [&](const char* result, std::uint64_t count) {
+    add(requests, {{"result", result}}, static_cast<double>(count));
+  };
+  add_result("relayed", counts.requests);
+  add_result("refused", counts.refused);
+  add_result("retried", counts.retried);
+  add_result("cut", counts.cut);
+  to.push_back(std::move(requests));
+  MetricFamily bytes = family("tangram_endpoint_bytes_total",
+                              "Bytes that passed endpoints of services.", MetricType::Counter);
+  add(bytes, {{"direction", "in"}}, static_cast<double>(counts.bytes_in));
+  add(bytes, {{"direction", "out"}}, static_cast<double>(counts.bytes_out));
+  to.push_back(std::move(bytes));
+  to.push_back(single("tangram_endpoint_connections", "Open connections of clients to endpoints.",
+                      counts.open));
+  to.push_back(single("tangram_endpoint_active", "Requests and connections in flight.",
+                      counts.active));
+}
+
 void NodeMetrics::add_driver(std::vector<MetricFamily>& to) const {
   MetricFamily errors =
       family("tangram_nvml_errors_total", "Calls of NVML that failed.", MetricType::Counter);
@@ -158,6 +184,7 @@ std::vector<MetricFamily> NodeMetrics::collect() const {
   add_jobs(families);
   add_gpus(families);
   add_instances(families);
+  add_endpoints(families);
   add_driver(families);
   families.push_back(single("tangram_store_ok", "1: the store can be written.",
                             engine_.store_trouble().empty() ? 1 : 0));

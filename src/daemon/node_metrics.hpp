@@ -8,14 +8,16 @@
 
 namespace tangram::daemon {
 
+class Endpoints;
 class Engine;
 class Hardware;
 class Views;
 
 class NodeMetrics {
  public:
-  NodeMetrics(const Engine& engine, const Hardware& hardware, const Views& views)
-      : engine_(engine), hardware_(hardware), views_(views) {}
+  NodeMetrics(const Engine& engine, const Hardware& hardware, const Endpoints& endpoints,
+              const Views& views)
+      : engine_(engine), hardware_(hardware), endpoints_(endpoints), views_(views) {}
 
   [[nodiscard]] std::vector<prometheus::MetricFamily> collect() const;
 
@@ -23,10 +25,12 @@ class NodeMetrics {
   void add_jobs(std::vector<prometheus::MetricFamily>& to) const;
   void add_gpus(std::vector<prometheus::MetricFamily>& to) const;
   void add_instances(std::vector<prometheus::MetricFamily>& to) const;
+  void add_endpoints(std::vector<prometheus::MetricFamily>& to) const;
   void add_driver(std::vector<prometheus::MetricFamily>& to) const;
 
   const Engine& engine_;
   const Hardware& hardware_;
+  const Endpoints& endpoints_;
   const Views& views_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "daemon/places.hpp"
 #include "daemon/problems.hpp"
 #include "daemon/reception.hpp"
 #include "daemon/views.hpp"
@@ -15,6 +16,9 @@ http::Answer<api::JobView> Reception::job(const Caller& caller, std::uint64_t id
   const bool may_read = access_.may_read(caller, row->uid);
   api::JobView view = views_.outline(*row, may_read);
   if (view.state == api::JobState::kQueued) view.reason = views_.why_waiting(*row, may_read);
+  const auto runs = engine_.store().runs(id);
+  const auto moves = engine_.store().moves(id);
+  if (runs && moves) view.places = places_of(*runs, *moves);
   if (!may_read) return view;
   const auto stored = engine_.store().job(id);
   if (!stored || !*stored) return view;

@@ -105,13 +105,24 @@ void Records::begin_move(store::MoveRow row) {
   moves_.insert_or_assign(row.job, std::move(row));
 }
 
-void Records::end_move(std::uint64_t job, std::string_view result, store::WallTime when) {
+const store::MoveRow* Records::move(std::uint64_t job) const { return find_in(moves_, job); }
+
+store::MoveRow* Records::edit_move(std::uint64_t job) {
+  store::MoveRow* row = find_in(moves_, job);
+  if (row != nullptr) edited_moves_.insert(job);
+  return row;
+}
+
+std::optional<store::MoveRow> Records::end_move(std::uint64_t job, std::string_view result,
+                                                store::WallTime when) {
   const auto at = moves_.find(job);
-  if (at == moves_.end()) return;
-  at->second.result = result;
-  at->second.ended = when;
-  touched_moves_.push_back(at->second);
+  if (at == moves_.end()) return std::nullopt;
+  store::MoveRow row = std::move(at->second);
+  row.result = result;
+  row.ended = when;
+  touched_moves_.push_back(row);
   moves_.erase(at);
+  return row;
 }
 
 void Records::set_fact(std::string name, std::string value) {
@@ -141,6 +152,9 @@ std::vector<std::uint64_t> Records::take_changes(store::Changes& changes) {
   changes.tokens = std::exchange(tokens_, {});
   changes.instances_gone = std::exchange(instances_gone_, {});
   changes.moves = std::exchange(touched_moves_, {});
+  for (const std::uint64_t job : std::exchange(edited_moves_, {})) {
+    if (const store::MoveRow* row = move(job)) changes.moves.push_back(*row);
+  }
   changes.facts = std::exchange(facts_, {});
   touched_jobs_.clear();
   touched_leases_.clear();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -53,7 +54,11 @@ class Records {
   void put(store::TokenRow row);
   void drop_instance(std::uint32_t instance);
   void begin_move(store::MoveRow row);
-  void end_move(std::uint64_t job, std::string_view result, store::WallTime when);
+  [[nodiscard]] const store::MoveRow* move(std::uint64_t job) const;  // under way
+  [[nodiscard]] store::MoveRow* edit_move(std::uint64_t job);
+  // The move as it ended; none if none was under way.
+  std::optional<store::MoveRow> end_move(std::uint64_t job, std::string_view result,
+                                         store::WallTime when);
   void set_fact(std::string name, std::string value);
 
   // The rows changed since the last time, into `changes`; the ids of the jobs among them.
@@ -80,6 +85,7 @@ class Records {
   std::set<std::uint32_t> touched_instances_;
   std::vector<std::uint32_t> instances_gone_;
   std::vector<store::MoveRow> touched_moves_;
+  std::set<std::uint64_t> edited_moves_;  // of those under way
   std::set<std::uint64_t> touched_leases_;
   std::vector<store::SubmissionRow> submissions_;
   std::vector<store::TokenRow> tokens_;

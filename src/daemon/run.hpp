@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +15,7 @@
 #include "api/job.hpp"
 #include "api/run_spec.hpp"
 #include "core/ids.hpp"
-#include "daemon/shim_link.hpp"
+#include "daemon/control_link.hpp"
 
 namespace tangram::daemon {
 
@@ -30,6 +32,13 @@ struct Run {
   api::Probe probe;
   api::RunSpec spec;
   std::uint32_t uid = 0;
+  bool is_replica = false;  // of a job that runs elsewhere
+  api::MoveWay way = api::MoveWay::kNever;
+  api::MoveOptions move;
+  bool is_frozen = false;
+  std::string checkpoint;  // the folder where its job keeps one; empty: it does not
+  std::map<std::int64_t, std::function<void(Result<void>)>> questions;  // to its shim, by number
+  std::int64_t last_question = 0;
 
   enum class Phase : std::uint8_t {
     kWaiting,   // to be started, at once or again
@@ -49,7 +58,7 @@ struct Run {
   std::optional<std::uint16_t> port;
   std::optional<std::chrono::steady_clock::time_point> probe_until;
   std::uint64_t probe_number = 0;
-  std::unique_ptr<ShimLink> link;
+  std::unique_ptr<ControlLink> link;
   boost::asio::steady_timer timer;       // next attempt to start, link or probe
   boost::asio::steady_timer stop_timer;  // until then it must have ended
 };

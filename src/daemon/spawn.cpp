@@ -15,13 +15,14 @@
 #include <boost/json/parse.hpp>
 
 #include "base/text.hpp"
+#include "endpoint/folder.hpp"
 #include "files/descriptor.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
 namespace {
 
-constexpr int kReadyFd = 3;  // in the shim
+constexpr int kReadyFd = 3;  // in what is started
 
 // The first line that comes, or what came until the end or the time limit.
 std::string read_line(int fd, std::chrono::milliseconds time) {
@@ -45,10 +46,9 @@ std::string read_line(int fd, std::chrono::milliseconds time) {
 }
 
 // Starts the program with the writing end of the pipe as its only extra descriptor.
-int spawn_shim(const std::string& program, const std::string& folder, int ready) {
+int spawn(std::string name, const std::string& program, const std::string& folder, int ready) {
   std::string fd_text = std::to_string(kReadyFd);
   std::string option = "--ready-fd";
-  std::string name = "tangram-shim";
   std::string where = folder;
   std::array<char*, 5> arguments = {name.data(), option.data(), fd_text.data(), where.data(),
                                     nullptr};
@@ -77,32 +77,54 @@ int spawn_shim(const std::string& program, const std::string& folder, int ready)
   return error;
 }
 
-}  // namespace
-
-Result<void> start_shim(const std::string& program, const std::string& folder,
-                        std::chrono::milliseconds time) {
+// What it says first when it has started; empty if it ended without a word or took too long.
+Result<std::string> start(const char* name, const std::string& program, const std::string& folder,
+                          std::chrono::milliseconds time) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return failed(cat("cannot start a supervisor: ", std::strerror(errno), "."));
+    return failed(cat("cannot start ", name, ": ", std::strerror(errno), "."));
   }
   const files::Descriptor reading(ends[0]);
   files::Descriptor writing(ends[1]);
   // dup2 onto itself would keep it close-on-exec.
   if (writing.get() == kReadyFd) writing = files::Descriptor(fcntl(kReadyFd, F_DUPFD_CLOEXEC, 10));
-  const int error = spawn_shim(program, folder, writing.get());
+  const int error = spawn(name, program, folder, writing.get());
   if (error != 0) {
     return failed(cat("cannot start ", tangram::quoted(program), ": ", std::strerror(error), "."));
   }
   writing = files::Descriptor(-1);
-  const std::string line = read_line(reading.get(), time);
-  const auto exit = shim::read_exit(folder);
-  if (shim::was_started(folder) || shim::shim_lives(folder) || (exit && *exit)) return {};
+  return read_line(reading.get(), time);
+}
+
+// Of a line {"error": "…"}.
+std::optional<std::string> error_in(const std::string& line) {
   boost::system::error_code bad;
   const boost::json::value said = boost::json::parse(line, bad);
   const auto* why = !bad && said.is_object() ? said.get_object().if_contains("error") : nullptr;
-  return failed(why != nullptr && why->is_string()
-                    ? cat("the job could not be started: ", std::string_view(why->get_string()))
+  if (why == nullptr || !why->is_string()) return std::nullopt;
+  return std::string(why->get_string());
+}
+
+}  // namespace
+
+Result<void> start_shim(const std::string& program, const std::string& folder,
+                        std::chrono::milliseconds time) {
+  const auto line = start("tangram-shim", program, folder, time);
+  if (!line) return std::unexpected(line.error());
+  const auto exit = shim::read_exit(folder);
+  if (shim::was_started(folder) || shim::shim_lives(folder) || (exit && *exit)) return {};
+  const auto why = error_in(*line);
+  return failed(why ? cat("the job could not be started: ", *why)
                     : cat("the supervisor in ", tangram::quoted(folder), " ended without a word."));
+}
+
+Result<void> start_endpoint(const std::string& program, const std::string& folder,
+                            std::chrono::milliseconds time) {
+  const auto line = start("tangram-endpoint", program, folder, time);
+  if (!line) return std::unexpected(line.error());
+  if (const auto why = error_in(*line)) return failed(*why);
+  if (endpoint::endpoint_lives(folder)) return {};
+  return failed(cat("tangram-endpoint in ", tangram::quoted(folder), " ended without a word."));
 }
 
 bool port_is_free(std::uint16_t port) {

@@ -28,6 +28,10 @@ namespace tangram::daemon {
 [[nodiscard]] Result<void> start_shim(const std::string& program, const std::string& folder,
                                       std::chrono::milliseconds time);
 
+// Starts an endpoint on its folder and waits until it listens, or says why it cannot. Blocks.
+[[nodiscard]] Result<void> start_endpoint(const std::string& program, const std::string& folder,
+                                          std::chrono::milliseconds time);
+
 // Nobody listens on it now, on any address.
 [[nodiscard]] bool port_is_free(std::uint16_t port);
 

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "daemon/checkpoint_mover.hpp"
 #include "daemon/hardware.hpp"
 #include "daemon/spawn.hpp"
 #include "daemon/supervisor_threads.hpp"
@@ -67,6 +68,7 @@ Supervisor::RunPtr Supervisor::make_run(const core::StartJob& wanted, const stor
   run->folder = folder_of(row);
   run->mig_uuid = row.mig_uuid;
   run->spec.tag = tag_of(run->folder);
+  run->is_replica = wanted.replica;
   runs_.insert_or_assign(wanted.run.value(), run);
   return run;
 }
@@ -74,7 +76,12 @@ Supervisor::RunPtr Supervisor::make_run(const core::StartJob& wanted, const stor
 void Supervisor::start(const core::StartJob& wanted) {
   const store::RunRow* row = engine_.records().run(wanted.run.value());
   CHECK(row != nullptr);  // recorded with the decision
-  begin(make_run(wanted, *row), *row);
+  const RunPtr run = make_run(wanted, *row);
+  if (wanted.replica) {
+    prepare(run, wanted);
+  } else {
+    begin(run, *row);
+  }
 }
 
 void Supervisor::begin(const RunPtr& run, const store::RunRow& row) {
@@ -123,8 +130,12 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   run.probe = request->probe;
   run.uid = (*job)->uid;
   run.port = row.port;
+  run.way = api::move_way(*request);
+  run.move = request->move;
   if (run.kind == api::JobKind::kService && !run.port) {
-    run.port = request->port ? request->port : free_port();
+    // With an endpoint, that one has the port which was asked for.
+    const bool is_direct = api::endpoint_mode(*request) == api::EndpointMode::kNone;
+    run.port = is_direct && request->port ? request->port : free_port();
     if (!run.port) return failed("no port from jobs.first_port to jobs.last_port is free.");
   }
   run.spec = make_spec(**job, *request, row, run.port);
@@ -133,6 +144,12 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   run.spec.log_bytes = options_.log_bytes;
   run.spec.log_files = options_.log_files;
   run.spec.environment["TANGRAM_GPU_UUID"] = hardware_.uuid_of(run.gpu);
+  for (const auto& [name, value] : options_.emulated) run.spec.environment[name] = value;
+  if (run.way == api::MoveWay::kCheckpoint) {
+    run.checkpoint = cat(options_.checkpoints, "/", run.job.value());
+    run.spec.environment["TANGRAM_CHECKPOINT"] = run.checkpoint;
+    if (run.is_replica) run.spec.environment["TANGRAM_RESUME"] = "1";
+  }
   if (!options_.cgroup.empty()) run.spec.cgroup = cat(options_.cgroup, "/run-", row.run);
   return {};
 }
@@ -140,8 +157,13 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
 void Supervisor::spawn(const RunPtr& run) {
   run->phase = Run::Phase::kSpawning;
   auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
-               time = options_.start_time]() mutable -> Result<void> {
+               time = options_.start_time,
+               checkpoint = run->checkpoint]() mutable -> Result<void> {
     if (auto user = add_user(spec, uid); !user) return user;
+    if (!checkpoint.empty()) {
+      const std::uint32_t gid = spec.user ? spec.user->gid : 0;
+      if (auto made = make_checkpoint_folder(checkpoint, uid, gid); !made) return made;
+    }
     if (auto made = shim::prepare_folder(run_folder, spec); !made) return made;
     return start_shim(shim, run_folder, time);
   };

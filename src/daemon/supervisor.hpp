@@ -28,9 +28,11 @@ class io_context;
 namespace tangram::daemon {
 
 class Hardware;
+class Mover;
 
 struct SupervisorOptions {
-  std::string runs;  // the folder of the runs' folders
+  std::string runs;         // the folder of the runs' folders
+  std::string checkpoints;  // and that of the jobs' checkpoints
   std::string shim;  // the program
   std::string node;  // this node's name, the first part of every run's tag
   std::chrono::milliseconds grace{10'000};
@@ -40,6 +42,8 @@ struct SupervisorOptions {
   std::uint16_t first_port = 20'000;
   std::uint16_t last_port = 29'999;
   std::string cgroup;  // cgroup v2 folder for the runs' own; empty: none
+  // For jobs on an emulated node: how they find it.
+  std::map<std::string, std::string> emulated;
 };
 
 class Supervisor {
@@ -56,13 +60,30 @@ class Supervisor {
   // never were. With `rebooted`, only exit records are looked at: nothing of them can be alive.
   void adopt(bool rebooted);
 
+  // Before anything is started or adopted: who moves jobs of each kind.
+  void use(Mover& replica, Mover& checkpoint);
+
   void start(const core::StartJob& wanted);
   void stop(const core::StopJob& wanted);
   void switch_traffic(const core::SwitchTraffic& wanted);
+  void move_over(const core::MoveReport& report);
   // Their GPU is gone: nobody will ask for their end.
   void end_runs_on(core::GpuId gpu);
 
   [[nodiscard]] Result<void> signal(std::uint64_t job, int signal);
+
+  // For movers. How a run that lives can be moved; none if it does not live any more.
+  struct Moving {
+    api::MoveOptions options;
+    std::string checkpoint;
+  };
+  [[nodiscard]] std::optional<Moving> moving_of(core::RunId run) const;
+  [[nodiscard]] Result<void> signal(core::RunId run, int signal);
+  // Freezes all its processes or lets them go on; never answered within the call.
+  void freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done);
+  // Whether the job has put a file of this name there; whatever else it is, it is not followed.
+  [[nodiscard]] static bool announced(const std::string& folder, const char* file);
+
   [[nodiscard]] std::optional<int> pid_of(std::uint32_t run) const;
   [[nodiscard]] std::string folder_of(const store::RunRow& row) const;
   // Of runs that history has forgotten.
@@ -98,6 +119,15 @@ class Supervisor {
   void ready(const RunPtr& run);
   void send_stop(const RunPtr& run, std::optional<std::chrono::milliseconds> grace);
 
+  // supervisor_moves.cpp
+  [[nodiscard]] Mover& mover_of(core::JobId job) const;
+  void prepare(const RunPtr& run, const core::StartJob& wanted);
+  void answered(const RunPtr& run, const boost::json::object& line);
+  void forget_questions(const RunPtr& run, const std::string& why);
+  void look_for_resumed(const RunPtr& run);
+  [[nodiscard]] std::optional<std::chrono::milliseconds> grace_of(const Run& run) const;
+  void agree_on_freeze(const RunPtr& run);
+
   // supervisor_adopt.cpp
   void adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready, bool rebooted);
   void end_strays();
@@ -107,6 +137,8 @@ class Supervisor {
   Hardware& hardware_;
   SupervisorOptions options_;
   std::map<std::uint32_t, RunPtr> runs_;
+  Mover* replica_mover_ = nullptr;
+  Mover* checkpoint_mover_ = nullptr;
   std::unique_ptr<Threads> threads_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

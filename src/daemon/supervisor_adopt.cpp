@@ -34,11 +34,9 @@ void Supervisor::adopt(bool rebooted) {
              .replica = replica == &job.replica},
             *row, replica->ready, rebooted);
     }
-    // A switch that was asked of the last daemon.
-    if (job.move == core::MovePhase::kSwitching) {
+    // A switch that was asked of the last daemon; what it answered already is passed over.
+    if (job.move == core::MovePhase::kSwitching || job.move == core::MovePhase::kDraining) {
       switch_traffic({.job = job.id, .from = job.main.run, .to = job.replica.run});
-    } else if (job.move == core::MovePhase::kDraining) {
-      engine_.post(core::TrafficDrained{job.id, job.main.run, job.replica.run});
     }
   }
   if (!rebooted) end_strays();
@@ -62,6 +60,7 @@ void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool
   }
   run->is_ready = is_ready;
   run->stop_wanted = row.stop_asked;
+  run->stop_grace = grace_of(*run);
   if (lives) {
     link(run);
   } else if (over) {

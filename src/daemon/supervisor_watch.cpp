@@ -33,18 +33,19 @@ void Supervisor::link(const RunPtr& run) {
   run->phase = Run::Phase::kLinked;
   run->pid.reset();  // its greeting tells, and goes on where the last link ended
   const std::weak_ptr<Run> weak = run;
-  ShimLink::Told tell;
+  ControlLink::Told tell;
   tell.line = [this, weak](const boost::json::object& line) {
     if (const RunPtr self = weak.lock()) told(self, line);
   };
   tell.end = [this, weak] {
     if (const RunPtr self = weak.lock()) link_ended(self);
   };
-  run->link = std::make_unique<ShimLink>(loop_, run->folder, std::move(tell));
+  run->link = std::make_unique<ControlLink>(loop_, run->folder, std::move(tell));
   if (run->stop_wanted) send_stop(run, run->stop_grace);
 }
 
 void Supervisor::told(const RunPtr& run, const boost::json::object& line) {
+  if (line.contains("done")) return answered(run, line);
   if (const auto* number = line.if_contains("probe")) {
     const auto* ok = line.if_contains("ok");
     const auto* detail = line.if_contains("detail");
@@ -73,7 +74,10 @@ void Supervisor::told(const RunPtr& run, const boost::json::object& line) {
 void Supervisor::running(const RunPtr& run, int pid) {
   run->pid = pid;
   hardware_.register_process(run->mig_uuid, pid);
-  if (run->is_ready || run->job == core::JobId()) return;
+  if (run->job == core::JobId()) return;
+  agree_on_freeze(run);
+  if (run->is_ready) return;
+  if (run->is_replica && !run->checkpoint.empty()) return look_for_resumed(run);
   if (run->kind == api::JobKind::kBatch || run->probe.kind == api::Probe::Kind::kNone) {
     ready(run);
     return;
@@ -102,7 +106,7 @@ void Supervisor::ready(const RunPtr& run) {
                        store::JobRow* mine = records.edit_job(job);
                        if (row != nullptr && mine != nullptr && mine->run == id) {
                          mine->started = row->started;
-                         mine->port = row->port;
+                         if (mine->address.empty()) mine->port = row->port;
                        }
                      }});
 }
@@ -154,7 +158,7 @@ void Supervisor::stop(const core::StopJob& wanted) {
     engine_.post(core::JobExited{wanted.job, wanted.run, false});
     return;
   }
-  send_stop(at->second, std::nullopt);
+  send_stop(at->second, grace_of(*at->second));
 }
 
 void Supervisor::send_stop(const RunPtr& run, std::optional<std::chrono::milliseconds> grace) {
@@ -185,6 +189,7 @@ void Supervisor::send_stop(const RunPtr& run, std::optional<std::chrono::millise
 void Supervisor::link_ended(const RunPtr& run) {
   if (run->phase != Run::Phase::kLinked) return;
   run->link.reset();
+  forget_questions(run, "the connection to its supervisor broke off.");
   const auto record = shim::read_exit(run->folder);
   if (record && *record) {
     ended(run, **record);
@@ -257,6 +262,7 @@ void Supervisor::gone(const RunPtr& run, const store::RunRow& how, bool success)
   run->stop_timer.cancel();
   run->link.reset();
   runs_.erase(run->run.value());
+  forget_questions(run, "it is gone.");
   hardware_.run_ended(run->gpu);
   if (run->job == core::JobId()) return;
   const auto note = [how, id = run->run.value(), job = run->job.value()](Records& records) {
@@ -285,14 +291,6 @@ void Supervisor::end_runs_on(core::GpuId gpu) {
     if (run->gpu == gpu) there.push_back(run);
   }
   for (const RunPtr& run : there) send_stop(run, std::chrono::milliseconds(0));
-}
-
-// Services have no endpoint yet that could be steered: who connects finds the new port himself.
-void Supervisor::switch_traffic(const core::SwitchTraffic& wanted) {
-  engine_.post(core::TrafficSwitched{wanted.job, wanted.to});
-  if (wanted.from != core::kNoRun) {
-    engine_.post(core::TrafficDrained{wanted.job, wanted.from, wanted.to});
-  }
 }
 
 Result<void> Supervisor::signal(std::uint64_t job, int signal) {

@@ -47,6 +47,7 @@ api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
   view.start = row.start;
   view.mig_uuid = row.mig_uuid;
   view.port = row.port;
+  view.address = row.address;
   view.exit_code = row.exit_code;
   view.exit_signal = row.exit_signal;
   view.restarts = row.restarts;

@@ -56,6 +56,16 @@ Result<std::vector<RunRow>> Store::runs(std::uint64_t job) {
   });
 }
 
+Result<std::vector<MoveRow>> Store::moves(std::uint64_t job) {
+  return parts_->guarded("read", [&]() -> Result<std::vector<MoveRow>> {
+    std::vector<MoveRow> rows;
+    Query query = parts_->query(sql::kMovesOfJob);
+    query.bind(signed_limit(job));
+    while (query.next()) rows.push_back(read_move(query));
+    return rows;
+  });
+}
+
 Result<std::optional<LeaseRow>> Store::lease(std::uint64_t job) {
   return parts_->guarded("read", [&]() -> Result<std::optional<LeaseRow>> {
     Query query = parts_->query(sql::kLease);

@@ -25,8 +25,11 @@ void copy_as_version_1(const std::string& from, const std::string& to) {
       "INSERT INTO jobs SELECT id, uid, user, name, profile, state, over, reason, gpu, start, "
       "mig_uuid, port, run, exit_code, exit_signal, restarts, submitted, started, ended "
       "FROM now.jobs");
+  db.exec(
+      "INSERT INTO moves SELECT job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, "
+      "result FROM now.moves");
   for (const char* table :
-       {"requests", "runs", "gpus", "instances", "moves", "journal", "models", "saved_rest",
+       {"requests", "runs", "gpus", "instances", "journal", "models", "saved_rest",
         "saved_gpus", "saved_jobs", "snapshots", "snapshot_gpus", "snapshot_jobs", "facts"}) {
     db.exec(std::string("INSERT INTO main.") + table + " SELECT * FROM now." + table);
   }
@@ -40,7 +43,7 @@ TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
     auto store = open_at(folder.at("now.db"));
     live(*store, body, 1, 12);
     JobRow service = testing::job_row(4);
-    service.request = R"({"kind":"service","command":["true"]})";
+    service.request = R"({"kind":"service","command":["true"],"movable":true})";
     JobRow odd = testing::job_row(5);
     odd.request = "no JSON at all";
     body.batch().jobs = {service, odd};
@@ -51,7 +54,11 @@ TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
   copy_as_version_1(folder.at("now.db"), path);
   {
     auto store = open_at(path);
-    EXPECT_EQ(store->counts()->version, 2);
+    EXPECT_EQ(store->counts()->version, 3);
+    EXPECT_EQ((*store->job(4))->request,
+              R"({"kind":"service","command":["true"],"move":{"way":"replica"},)"
+              R"("endpoint":{"mode":"none"}})");
+    EXPECT_EQ((*store->job(5))->request, "no JSON at all");
     EXPECT_EQ(store->last_step(), last);
     EXPECT_EQ(store->last_event(), 0U);
     EXPECT_EQ((*store->job(4))->kind, "service");

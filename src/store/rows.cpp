@@ -7,15 +7,16 @@ namespace {
 // Lists go without the requests, which are large.
 #define JOB_COLUMNS                                                                      \
   "id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, port, run, " \
-  "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, "
+  "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, address, "
 #define JOB_OF_A_LIST JOB_COLUMNS "'' FROM jobs "
 #define JOB_WITH_REQUEST \
   JOB_COLUMNS "coalesce(request, '') FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
 
 constexpr const char* kWriteJobRow =
     "INSERT INTO jobs (id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, "
-    "port, run, exit_code, exit_signal, restarts, submitted, started, ended, kind, placed) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "port, run, exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, "
+    "address) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (id) DO UPDATE SET "
     "uid = excluded.uid, user = excluded.user, name = excluded.name, "
     "profile = excluded.profile, state = excluded.state, over = excluded.over, "
@@ -24,7 +25,7 @@ constexpr const char* kWriteJobRow =
     "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
     "restarts = excluded.restarts, submitted = excluded.submitted, "
     "started = excluded.started, ended = excluded.ended, kind = excluded.kind, "
-    "placed = excluded.placed";
+    "placed = excluded.placed, address = excluded.address";
 constexpr const char* kWriteRunRow =
     "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "
     "stop_asked, exit_code, exit_signal, reason, asked, started, ended) "
@@ -49,13 +50,16 @@ constexpr const char* kWriteInstanceRow =
     "gpu = excluded.gpu, profile = excluded.profile, start = excluded.start, "
     "mig_uuid = excluded.mig_uuid, created = excluded.created";
 constexpr const char* kWriteMoveRow =
-    "INSERT INTO moves (job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "INSERT INTO moves (job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result, "
+    "run, started, ready, switched, drained, finished, cut) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (job, begun) DO UPDATE SET "
     "kind = excluded.kind, from_gpu = excluded.from_gpu, "
     "from_start = excluded.from_start, to_gpu = excluded.to_gpu, "
     "to_start = excluded.to_start, ended = excluded.ended, "
-    "result = excluded.result";
+    "result = excluded.result, run = excluded.run, started = excluded.started, "
+    "ready = excluded.ready, switched = excluded.switched, drained = excluded.drained, "
+    "finished = excluded.finished, cut = excluded.cut";
 
 }  // namespace
 
@@ -82,7 +86,8 @@ const char* const kInstances =
     "SELECT instance, gpu, profile, start, mig_uuid, created "
     "FROM instances ORDER BY instance";
 const char* const kMovesOfJob =
-    "SELECT job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result "
+    "SELECT job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result, "
+    "run, started, ready, switched, drained, finished, cut "
     "FROM moves WHERE job = ? ORDER BY begun";
 
 }  // namespace sql
@@ -91,7 +96,7 @@ JobRow read_job(Query& query) {
   JobRow row;
   query.row(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
-            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.request);
+            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address, row.request);
   return row;
 }
 
@@ -118,7 +123,8 @@ InstanceRow read_instance(Query& query) {
 MoveRow read_move(Query& query) {
   MoveRow row;
   query.row(row.job, row.begun, row.kind, row.from_gpu, row.from_start, row.to_gpu, row.to_start,
-            row.ended, row.result);
+            row.ended, row.result, row.run, row.started, row.ready, row.switched, row.drained,
+            row.finished, row.cut);
   return row;
 }
 
@@ -126,7 +132,7 @@ void write(Statements& statements, const JobRow& row) {
   Query(statements.get(kWriteJobRow))
       .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
-            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed)
+            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address)
       .run();
   if (row.request.empty()) return;  // it is there already
   Query(statements.get("INSERT INTO requests (job, request) VALUES (?, ?) "
@@ -156,7 +162,8 @@ void write(Statements& statements, const InstanceRow& row) {
 void write(Statements& statements, const MoveRow& row) {
   Query(statements.get(kWriteMoveRow))
       .bind(row.job, row.begun, row.kind, row.from_gpu, row.from_start, row.to_gpu, row.to_start,
-            row.ended, row.result)
+            row.ended, row.result, row.run, row.started, row.ready, row.switched, row.drained,
+            row.finished, row.cut)
       .run();
 }
 

@@ -1,9 +1,6 @@
 // The second schema: leases, events for followers, submissions that may be repeated, tokens; and
 // what the histories ask for. A new store is made as the first version and brought forward at once,
 // so that new and migrated ones are the same.
-#include <array>
-
-#include "base/text.hpp"
 #include "store/schema.hpp"
 
 namespace tangram::store {
@@ -32,12 +29,5 @@ CREATE TABLE tokens (
   uid INTEGER NOT NULL, user TEXT NOT NULL, scope TEXT NOT NULL, created INTEGER NOT NULL,
   expires INTEGER NOT NULL, revoked INTEGER NOT NULL);
 )sql";
-
-const Schema& current_schema() {
-  static const std::string whole = cat(kSchemaVersion1, kToVersion2);
-  static const std::array<Migration, 1> migrations = {Migration{.from = 1, .sql = kToVersion2}};
-  static const Schema schema{.version = 2, .sql = whole.c_str(), .migrations = migrations};
-  return schema;
-}
 
 }  // namespace tangram::store

@@ -60,6 +60,7 @@ struct JobRow {
   std::optional<WallTime> started;
   std::optional<WallTime> ended;
   std::optional<std::uint64_t> placed = {};  // the step that gave it its present or last place
+  std::string address = {};                  // "127.0.0.1:8000", of its endpoint
 };
 
 // One run: one replica of a job, one shim, one place.
@@ -109,7 +110,16 @@ struct MoveRow {
   std::uint32_t to_start = 0;
   WallTime begun{};
   std::optional<WallTime> ended;
-  std::string result;  // empty: under way
+  std::string result;                    // empty: under way
+  std::optional<std::uint32_t> run = {};  // of the replica
+  // When its steps were over: the target instance was there, the replica was ready, traffic was
+  // switched, the original had nothing left.
+  std::optional<WallTime> started = {};
+  std::optional<WallTime> ready = {};
+  std::optional<WallTime> switched = {};
+  std::optional<WallTime> drained = {};
+  std::uint64_t finished = 0;  // what the original had in flight and ended by itself
+  std::uint64_t cut = 0;       // what did not end within the time for it
 };
 
 // Something that happened, for whoever follows along. Numbered without gaps, for ever.
@@ -285,6 +295,7 @@ class Store {
                                                       const PastFilter& filter = {});
   [[nodiscard]] Result<std::optional<JobRow>> job(std::uint64_t id);
   [[nodiscard]] Result<std::vector<RunRow>> runs(std::uint64_t job);
+  [[nodiscard]] Result<std::vector<MoveRow>> moves(std::uint64_t job);  // by begun
   [[nodiscard]] Result<std::optional<LeaseRow>> lease(std::uint64_t job);
   // By user, then by profile; runs clipped to the span, those still going count to its end. Nothing
   // for `user`: all of them.

@@ -76,6 +76,7 @@ Node::Node(NodeOptions options) : options_(std::move(options)) {
 Node::~Node() {
   if (pid_ > 0) kill();
   for (const pid_t shim : shims()) ::kill(shim, SIGKILL);
+  for (const pid_t endpoint : endpoints()) ::kill(endpoint, SIGKILL);
   for (const pid_t pid : run_processes()) ::kill(pid, SIGKILL);
 }
 
@@ -141,6 +142,14 @@ void Node::kill() {
   CHECK(pid_ > 0);  // -1 would be everybody
   ::kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void Node::await_death() {
+  CHECK(pid_ > 0);
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << log();
   pid_ = -1;
 }
 
@@ -296,6 +305,17 @@ std::vector<pid_t> Node::shims() const {
   std::vector<pid_t> found;
   for (const pid_t pid : all_processes()) {
     if (is_shim(pid) && is_alive(pid) && !is_shim(parent_of(pid))) found.push_back(pid);
+  }
+  return found;
+}
+
+std::vector<pid_t> Node::endpoints() const {
+  std::vector<pid_t> found;
+  for (const pid_t pid : all_processes()) {
+    const std::string line = read_proc(pid, "cmdline");
+    const bool is_ours = line.find("tangram-endpoint") != std::string::npos &&
+                         line.find(state_dir()) != std::string::npos;
+    if (is_ours && is_alive(pid)) found.push_back(pid);
   }
   return found;
 }

@@ -44,6 +44,12 @@ class Node {
   void kill();    // SIGKILL, and waits
   void reload();  // SIGHUP
   void use_program(std::string tangramd) { options_.program = std::move(tangramd); }
+  // From the next start on.
+  void use_environment(std::vector<std::string> environment) {
+    options_.environment = std::move(environment);
+  }
+  // Waits until the daemon has ended of itself.
+  void await_death();
   [[nodiscard]] bool runs() const { return pid_ > 0; }
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] long resident_kib() const;  // memory of the daemon
@@ -80,6 +86,7 @@ class Node {
   // Every living process that was started by a job of this daemon.
   [[nodiscard]] std::vector<pid_t> run_processes() const;
   [[nodiscard]] std::vector<pid_t> shims() const;
+  [[nodiscard]] std::vector<pid_t> endpoints() const;
   // The job that a process belongs to, as its environment says.
   [[nodiscard]] static std::optional<std::uint64_t> job_of(pid_t pid);
 

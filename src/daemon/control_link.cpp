@@ -1,5 +1,5 @@
-// See shim_link.hpp.
-#include "daemon/shim_link.hpp"
+// See control_link.hpp.
+#include "daemon/control_link.hpp"
 
 #include <deque>
 #include <string_view>
@@ -21,7 +21,7 @@ namespace tangram::daemon {
 using Local = boost::asio::local::stream_protocol;
 using boost::system::error_code;
 
-class ShimLink::Stream : public std::enable_shared_from_this<Stream> {
+class ControlLink::Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(boost::asio::io_context& loop, Told told) : socket_(loop), told_(std::move(told)) {}
 
@@ -47,7 +47,7 @@ class ShimLink::Stream : public std::enable_shared_from_this<Stream> {
   bool ended_ = false;
 };
 
-void ShimLink::Stream::connect(const std::string& folder) {
+void ControlLink::Stream::connect(const std::string& folder) {
   auto connection = shim::connect_control(folder);
   if (!connection) {
     end();
@@ -59,7 +59,7 @@ void ShimLink::Stream::connect(const std::string& folder) {
   write();
 }
 
-void ShimLink::Stream::read() {
+void ControlLink::Stream::read() {
   boost::asio::async_read_until(
       socket_, boost::asio::dynamic_buffer(received_, 1U << 20U), '\n',
       [self = shared_from_this()](const error_code& error, std::size_t length) {
@@ -77,12 +77,12 @@ void ShimLink::Stream::read() {
       });
 }
 
-void ShimLink::Stream::send(std::string line) {
+void ControlLink::Stream::send(std::string line) {
   unsent_.push_back(std::move(line));
   if (connected_ && unsent_.size() == 1) write();
 }
 
-void ShimLink::Stream::write() {
+void ControlLink::Stream::write() {
   if (unsent_.empty()) return;
   boost::asio::async_write(socket_, boost::asio::buffer(unsent_.front()),
                            [self = shared_from_this()](const error_code& error, std::size_t) {
@@ -92,21 +92,21 @@ void ShimLink::Stream::write() {
                            });
 }
 
-void ShimLink::Stream::end() {
+void ControlLink::Stream::end() {
   if (std::exchange(ended_, true)) return;
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
     if (!self->closed_) self->told_.end();
   });
 }
 
-ShimLink::ShimLink(boost::asio::io_context& loop, const std::string& folder, Told told)
+ControlLink::ControlLink(boost::asio::io_context& loop, const std::string& folder, Told told)
     : stream_(std::make_shared<Stream>(loop, std::move(told))) {
   stream_->connect(folder);
 }
 
-ShimLink::~ShimLink() { stream_->close(); }
+ControlLink::~ControlLink() { stream_->close(); }
 
-void ShimLink::send(const boost::json::object& request) {
+void ControlLink::send(const boost::json::object& request) {
   stream_->send(boost::json::serialize(request) + "\n");
 }
 

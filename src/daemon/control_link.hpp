@@ -1,4 +1,5 @@
-// ShimLink: the daemon's end of the control socket of one shim (api/run_spec.hpp has the words). It
+// ControlLink: the daemon's end of the control socket of one shim or endpoint (api/run_spec.hpp and
+// api/endpoint_spec.hpp have the words). It
 // hands over whole lines and the end of the stream, and sends requests in order. One rule: it knows
 // nothing of runs; a link that ended is thrown away and a new one made.
 #pragma once
@@ -15,7 +16,7 @@ class io_context;
 
 namespace tangram::daemon {
 
-class ShimLink {
+class ControlLink {
  public:
   struct Told {
     std::function<void(const boost::json::object&)> line;
@@ -23,13 +24,13 @@ class ShimLink {
   };
 
   // Connects at once, in the background.
-  ShimLink(boost::asio::io_context& loop, const std::string& folder, Told told);
+  ControlLink(boost::asio::io_context& loop, const std::string& folder, Told told);
   // Nothing is told afterwards.
-  ~ShimLink();
-  ShimLink(const ShimLink&) = delete;
-  ShimLink& operator=(const ShimLink&) = delete;
-  ShimLink(ShimLink&&) = delete;
-  ShimLink& operator=(ShimLink&&) = delete;
+  ~ControlLink();
+  ControlLink(const ControlLink&) = delete;
+  ControlLink& operator=(const ControlLink&) = delete;
+  ControlLink(ControlLink&&) = delete;
+  ControlLink& operator=(ControlLink&&) = delete;
 
   void send(const boost::json::object& request);
 

@@ -1,0 +1,232 @@
+// llm-server: an HTTP server that behaves like a language model on a slice of a GPU. It takes a
+// while to load, streams tokens one by one, and is as fast as its slice and the PCIe link allow:
+// every token needs so many bytes of weights over the link, which it shares with its neighbours
+// (the emulated driver says how much it gets). It exists to be served through an endpoint and moved
+// while clients listen. One rule: when it is told to end it finishes what it has begun.
+//
+//   GET /health                     200 once it has loaded
+//   GET /whoami[?n=N]               {"n", "job", "run", "gpu", "start", "pid"}
+//   GET /generate?tokens=N          text/event-stream: data: {"index": 0, "token": "…"} … [DONE]
+//
+// Environment: PORT; TANGRAM_PROFILE, TANGRAM_MIG_UUID, TANGRAM_NVML (set by Tangram);
+// LOAD_MS (200), TOKENS_PER_SLICE (20 a second), KB_PER_TOKEN (20000).
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <fmt/format.h>
+
+#include "nvml/control.hpp"
+
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+using namespace std::chrono_literals;
+
+std::string variable(const char* name, const char* otherwise = "") {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
+}
+double number(const char* name, const char* otherwise) {
+  return std::strtod(variable(name, otherwise).c_str(), nullptr);
+}
+
+// What of the link's capacity is ours, as the emulated driver says. On real hardware the copies
+// themselves would tell.
+class Link {
+ public:
+  Link() : library_(dlopen(variable("TANGRAM_NVML").c_str(), RTLD_NOW)) {
+    if (library_ == nullptr) return;
+    demand_ = reinterpret_cast<decltype(demand_)>(dlsym(library_, "tangramEmulatorDemand"));
+    share_ = reinterpret_cast<decltype(share_)>(dlsym(library_, "tangramEmulatorShare"));
+  }
+  // In KB/s; all of it if nobody says otherwise.
+  [[nodiscard]] double ask(double wanted) const {
+    if (demand_ == nullptr || share_ == nullptr || uuid_.empty()) return wanted;
+    const auto pid = static_cast<unsigned>(getpid());
+    unsigned to_gpu = 0;
+    unsigned from_gpu = 0;
+    if (demand_(uuid_.c_str(), pid, static_cast<unsigned>(wanted), 0) != 0) return wanted;
+    if (share_(uuid_.c_str(), pid, &to_gpu, &from_gpu) != 0) return wanted;
+    return std::min(wanted, static_cast<double>(to_gpu));
+  }
+
+ private:
+  void* library_;
+  std::string uuid_ = variable("TANGRAM_MIG_UUID");
+  decltype(&tangram::nvml::tangramEmulatorDemand) demand_ = nullptr;
+  decltype(&tangram::nvml::tangramEmulatorShare) share_ = nullptr;
+};
+
+struct Server {
+  asio::io_context loop{1};
+  tcp::acceptor acceptor{loop};
+  Link link;
+  double slices = std::max(1.0, std::strtod(variable("TANGRAM_PROFILE", "1g").c_str(), nullptr));
+  double fastest = number("TOKENS_PER_SLICE", "20") * slices;  // tokens a second, computing alone
+  double kb_per_token = number("KB_PER_TOKEN", "20000");
+  double pace = fastest;  // as it is now
+  std::chrono::steady_clock::time_point loaded =
+      std::chrono::steady_clock::now() +
+      std::chrono::milliseconds(static_cast<int>(number("LOAD_MS", "200")));
+  int streaming = 0;
+  bool ending = false;
+
+  asio::awaitable<void> accept();
+  asio::awaitable<void> serve(tcp::socket socket);
+  asio::awaitable<bool> generate(tcp::socket& socket, const http::request<http::empty_body>& asked);
+  asio::awaitable<void> keep_pace();
+};
+
+asio::awaitable<void> Server::keep_pace() {
+  asio::steady_timer timer(loop);
+  while (!ending || streaming > 0) {
+    const double got = link.ask(streaming > 0 ? fastest * kb_per_token : 0);
+    if (streaming > 0) pace = std::max(0.5, std::min(fastest, got / kb_per_token));
+    timer.expires_after(100ms);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+}
+
+asio::awaitable<void> Server::accept() {
+  while (!ending) {
+    error_code failed;
+    tcp::socket socket =
+        co_await acceptor.async_accept(asio::redirect_error(asio::use_awaitable, failed));
+    if (failed) continue;
+    socket.set_option(tcp::no_delay(true));
+    asio::co_spawn(loop, serve(std::move(socket)), asio::detached);
+  }
+}
+
+// A number of the query; `otherwise` if it is not there.
+long asked_for(std::string_view target, std::string_view key, long otherwise) {
+  const std::size_t at = target.find(key);
+  if (at == std::string_view::npos) return otherwise;
+  return std::strtol(std::string(target.substr(at + key.size())).c_str(), nullptr, 10);
+}
+
+std::string whoami(long n) {
+  return fmt::format(R"({{"n":{},"job":{},"run":{},"gpu":{},"start":{},"pid":{}}})", n,
+                     variable("TANGRAM_JOB_ID", "0"), variable("TANGRAM_RUN_ID", "0"),
+                     variable("TANGRAM_GPU", "0"), variable("TANGRAM_START", "0"), getpid());
+}
+
+asio::awaitable<void> Server::serve(tcp::socket socket) {
+  boost::beast::flat_buffer buffer;
+  error_code failed;
+  while (true) {
+    http::request<http::empty_body> asked;
+    co_await http::async_read(socket, buffer, asked,
+                              asio::redirect_error(asio::use_awaitable, failed));
+    if (failed) co_return;
+    if (asked.target().starts_with("/generate")) {
+      const bool goes_on = co_await generate(socket, asked);
+      if (!goes_on) co_return;
+      continue;
+    }
+    const bool is_loading = std::chrono::steady_clock::now() < loaded;
+    http::response<http::string_body> answer(
+        is_loading ? http::status::service_unavailable : http::status::ok, asked.version());
+    answer.set(http::field::content_type, "application/json");
+    const std::string_view target(asked.target().data(), asked.target().size());
+    answer.body() = whoami(asked_for(target, "n=", 0));
+    answer.keep_alive(asked.keep_alive() && !ending);
+    answer.prepare_payload();
+    co_await http::async_write(socket, answer, asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || !answer.keep_alive()) co_return;
+  }
+}
+
+// Chunk by chunk, each token as soon as it is there.
+asio::awaitable<bool> Server::generate(tcp::socket& socket,
+                                       const http::request<http::empty_body>& asked) {
+  const std::string_view target(asked.target().data(), asked.target().size());
+  const long tokens = std::clamp(asked_for(target, "tokens=", 16), 1L, 100'000L);
+  ++streaming;
+  error_code failed;
+  http::response<http::empty_body> head(http::status::ok, asked.version());
+  head.set(http::field::content_type, "text/event-stream");
+  head.chunked(true);
+  head.keep_alive(asked.keep_alive());
+  http::response_serializer<http::empty_body> serializer(head);
+  co_await http::async_write_header(socket, serializer,
+                                    asio::redirect_error(asio::use_awaitable, failed));
+  asio::steady_timer timer(loop);
+  auto due = std::chrono::steady_clock::now();
+  for (long i = 0; i < tokens && !failed; ++i) {
+    due += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(1 / pace));
+    timer.expires_at(due);
+    co_await timer.async_wait(asio::use_awaitable);
+    const std::string token = fmt::format("data: {{\"index\": {}, \"token\": \"t{}\"}}\n\n", i, i);
+    co_await asio::async_write(socket, http::make_chunk(asio::buffer(token)),
+                               asio::redirect_error(asio::use_awaitable, failed));
+  }
+  static constexpr std::string_view kDone = "data: [DONE]\n\n";
+  if (!failed) {
+    co_await asio::async_write(socket, http::make_chunk(asio::buffer(kDone)),
+                               asio::redirect_error(asio::use_awaitable, failed));
+  }
+  if (!failed) {
+    co_await asio::async_write(socket, http::make_chunk_last(),
+                               asio::redirect_error(asio::use_awaitable, failed));
+  }
+  --streaming;
+  co_return !failed && head.keep_alive();
+}
+
+}  // namespace
+
+int main() {
+  const auto port = static_cast<unsigned short>(number("PORT", "8000"));
+  try {
+    Server server;
+    const tcp::endpoint where(asio::ip::address_v4::loopback(), port);
+    server.acceptor.open(where.protocol());
+    server.acceptor.set_option(tcp::acceptor::reuse_address(true));
+    server.acceptor.bind(where);
+    server.acceptor.listen(1024);
+    asio::signal_set signals(server.loop, SIGTERM, SIGINT);
+    asio::steady_timer drained(server.loop);
+    signals.async_wait([&](const error_code& failed, int) {
+      if (failed) return;
+      server.ending = true;
+      server.acceptor.close();
+      const auto look = [&](const auto& again) -> void {
+        if (server.streaming == 0) return server.loop.stop();
+        drained.expires_after(20ms);
+        drained.async_wait([&, again](const error_code&) { again(again); });
+      };
+      look(look);
+    });
+    asio::co_spawn(server.loop, server.accept(), asio::detached);
+    asio::co_spawn(server.loop, server.keep_pace(), asio::detached);
+    fmt::print("serving on 127.0.0.1:{} with {} slices\n", port, server.slices);
+    std::fflush(stdout);
+    server.loop.run();
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "llm-server: port {}: {}\n", port, problem.what());
+    return 1;
+  }
+  return 0;
+}

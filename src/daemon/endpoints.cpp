@@ -1,0 +1,197 @@
+// See endpoints.hpp: which endpoints there should be, and their processes.
+#include "daemon/endpoints.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/json/parse.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/text.hpp"
+#include "daemon/endpoints_door.hpp"
+#include "daemon/spawn.hpp"
+#include "daemon/users.hpp"
+#include "endpoint/folder.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstRetry{250};
+constexpr std::chrono::milliseconds kLongestRetry{30'000};
+
+// From its first place on, and then until it is over: also while it waits for another place.
+bool has_begun(const core::Job& job, const store::JobRow& row) {
+  return job.phase >= core::JobPhase::kPlaced || !row.address.empty();
+}
+
+}  // namespace
+
+Endpoints::Endpoints(boost::asio::io_context& loop, Engine& engine, EndpointsOptions options)
+    : loop_(loop),
+      engine_(engine),
+      options_(std::move(options)),
+      threads_(std::make_unique<Threads>(loop)) {
+  ask_counts();
+}
+
+// The endpoints go on without us.
+Endpoints::~Endpoints() {
+  *alive_ = false;
+  threads_->starting.join();
+}
+
+void Endpoints::adopt() {
+  const core::Node& node = engine_.scheduler().node();
+  std::vector<std::uint64_t> jobs;
+  for (const core::JobSlot slot : node.jobs_by_id()) jobs.push_back(node.job(slot).id.value());
+  changed(jobs);
+  end_strays();
+}
+
+void Endpoints::changed(const std::vector<std::uint64_t>& jobs) {
+  for (const std::uint64_t job : jobs) review(job);
+}
+
+void Endpoints::review(std::uint64_t job) {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(core::JobId(job));
+  const auto known = doors_.find(job);
+  if (slot == core::kNoJob) {
+    if (known == doors_.end()) return;
+    const DoorPtr door = known->second;
+    doors_.erase(known);
+    if (door) end(door);
+    return;
+  }
+  if (known != doors_.end()) {
+    if (known->second) steer(known->second);
+    return;
+  }
+  const store::JobRow* row = engine_.records().job(job);
+  if (node.job(slot).kind != core::JobKind::kService || row == nullptr) return;
+  if (!has_begun(node.job(slot), *row)) return;
+  const DoorPtr door = make_door(job);
+  doors_[job] = door;
+  if (!door) return;
+  if (endpoint::endpoint_lives(door->folder)) {
+    link(door);
+  } else {
+    open(door);
+  }
+}
+
+// As its request says, which is in the store only; null if it wants none.
+Endpoints::DoorPtr Endpoints::make_door(std::uint64_t job) {
+  const auto row = engine_.store().job(job);
+  if (!row || !*row) {
+    spdlog::error("job {}: its request cannot be read, so it has no endpoint", job);
+    return nullptr;
+  }
+  boost::system::error_code bad;
+  const auto request = api::read_job_request(boost::json::parse((*row)->request, bad));
+  if (bad || !request || api::endpoint_mode(*request) == api::EndpointMode::kNone) return nullptr;
+  auto door = std::make_shared<Door>(loop_);
+  door->job = job;
+  door->folder = cat(options_.folder, "/", job, "-", (*row)->submitted.time_since_epoch().count());
+  door->drain = request->endpoint.drain;
+  door->spec.job = job;
+  door->spec.mode = api::endpoint_mode(*request);
+  door->spec.host = request->endpoint.host.empty() ? options_.host : request->endpoint.host;
+  door->spec.forwarded = request->endpoint.forwarded;
+  // The address it once had is its address.
+  door->spec.port = (*row)->address.empty() ? request->port.value_or(0) : (*row)->port.value_or(0);
+  if (geteuid() == 0) {
+    door->spec.user =
+        api::EndpointSpec::User{.uid = (*row)->uid, .gid = group_of((*row)->uid)};
+  }
+  return door;
+}
+
+std::optional<std::uint16_t> Endpoints::free_port() const {
+  const int count = options_.last_port - options_.first_port + 1;
+  for (int i = 0; i < count; ++i) {
+    const auto port =
+        static_cast<std::uint16_t>(options_.first_port + (threads_->next_port++ % count));
+    const bool taken = std::ranges::any_of(engine_.records().jobs(), [&](const auto& each) {
+      return !each.second.over && each.second.port == port;
+    });
+    if (!taken && port_is_free(port)) return port;
+  }
+  return std::nullopt;
+}
+
+void Endpoints::open(const DoorPtr& door) {
+  door->phase = Door::Phase::kOpening;
+  door->is_greeted = false;
+  const auto port = door->spec.port != 0 ? std::optional(door->spec.port) : free_port();
+  if (!port) {
+    open_later(door, "no port from endpoints.first_port to endpoints.last_port is free.");
+    return;
+  }
+  api::EndpointSpec spec = door->spec;
+  spec.port = *port;
+  boost::asio::post(threads_->starting, [this, alive = alive_, door, spec, folder = door->folder,
+                                         program = options_.program, time = options_.start_time] {
+    Result<void> result = endpoint::prepare_endpoint_folder(folder, spec);
+    if (result) result = start_endpoint(program, folder, time);
+    boost::asio::post(loop_, [this, alive, door, result = std::move(result)] {
+      if (*alive) opened(door, result);
+    });
+  });
+}
+
+void Endpoints::opened(const DoorPtr& door, const Result<void>& result) {
+  if (door->phase == Door::Phase::kEnding) {  // its job ended meanwhile
+    if (result) link(door);
+    return;
+  }
+  if (result) {
+    link(door);
+  } else {
+    open_later(door, result.error().message);
+  }
+}
+
+// The service runs, but nobody reaches it: that is said, and tried again until it works.
+void Endpoints::open_later(const DoorPtr& door, const std::string& why) {
+  spdlog::error("job {}: its endpoint: {}", door->job, why);
+  engine_.post(Input{.event = core::WakeUp{}, .note = [job = door->job, why](Records& records) {
+                       if (store::JobRow* row = records.edit_job(job)) {
+                         row->reason = cat("its endpoint cannot be opened: ", why);
+                       }
+                     }});
+  const int doublings = std::min(door->attempts++, 7);
+  door->retry.expires_after(std::min(kLongestRetry, kFirstRetry * (1 << doublings)));
+  door->retry.async_wait([this, alive = alive_, door](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && door->phase == Door::Phase::kOpening) open(door);
+  });
+}
+
+// Endpoints of jobs that ended while no daemon was there, or of another store; and what ended ones
+// left behind.
+void Endpoints::end_strays() {
+  std::set<std::string> known;
+  for (const auto& [job, door] : doors_) {
+    if (door) known.insert(door->folder);
+  }
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(options_.folder, ignored)) {
+    const std::string folder = entry.path().string();
+    if (known.contains(folder)) continue;
+    if (!endpoint::endpoint_lives(folder)) {
+      std::filesystem::remove_all(entry.path(), ignored);
+      continue;
+    }
+    spdlog::warn("ending an endpoint that belongs to no job: {}", folder);
+    auto door = std::make_shared<Door>(loop_);
+    door->folder = folder;
+    link(door);
+    end(door);
+  }
+}
+
+}  // namespace tangram::daemon

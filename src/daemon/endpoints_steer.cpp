@@ -1,0 +1,294 @@
+// See endpoints.hpp: what is said to endpoints and heard from them.
+#include <filesystem>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/json/object.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/text.hpp"
+#include "daemon/endpoints.hpp"
+#include "daemon/endpoints_door.hpp"
+#include "endpoint/folder.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kRelink{100};
+constexpr std::chrono::milliseconds kSwitchTime{10'000};
+constexpr std::chrono::milliseconds kBeyondDrain{10'000};
+constexpr std::chrono::milliseconds kEndTime{5'000};
+constexpr std::chrono::milliseconds kCountEvery{5'000};
+
+std::optional<std::int64_t> number_in(const boost::json::object& line, const char* key) {
+  const auto* value = line.if_contains(key);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  boost::system::error_code bad;
+  const auto number = value->to_number<std::int64_t>(bad);
+  return bad ? std::nullopt : std::optional(number);
+}
+
+}  // namespace
+
+void Endpoints::link(const DoorPtr& door) {
+  if (door->phase != Door::Phase::kEnding) door->phase = Door::Phase::kLinked;
+  door->is_greeted = false;
+  door->asked.reset();
+  door->route_id = 0;
+  const std::weak_ptr<Door> weak = door;
+  ControlLink::Told tell;
+  tell.line = [this, weak](const boost::json::object& line) {
+    if (const DoorPtr self = weak.lock()) told(self, line);
+  };
+  // Kept until the link has ended, also when nobody else has it any more.
+  tell.end = [this, door] { link_ended(door); };
+  door->link = std::make_unique<ControlLink>(loop_, door->folder, std::move(tell));
+}
+
+// Its process is gone, or only the connection to it.
+void Endpoints::link_ended(const DoorPtr& door) {
+  const DoorPtr kept = door;  // the link that tells holds the last one
+  kept->link.reset();
+  kept->is_greeted = false;
+  const bool lives = endpoint::endpoint_lives(kept->folder);
+  if (kept->phase == Door::Phase::kEnding) {
+    if (!lives) {
+      count(kept, kept->counts);
+      std::error_code ignored;
+      std::filesystem::remove_all(kept->folder, ignored);
+      return;
+    }
+  } else if (!lives) {
+    spdlog::error("job {}: its endpoint is gone; it is opened again", kept->job);
+    count(kept, {});
+    kept->routed.reset();
+    open(kept);
+    return;
+  }
+  kept->retry.expires_after(kRelink);
+  kept->retry.async_wait([this, alive = alive_, kept](const boost::system::error_code& stopped) {
+    if (stopped || !*alive || kept->link) return;
+    const bool ending = kept->phase == Door::Phase::kEnding;
+    link(kept);
+    if (ending) end(kept);
+  });
+}
+
+void Endpoints::told(const DoorPtr& door, const boost::json::object& line) {
+  if (line.contains("version")) return greeted(door, line);
+  if (line.contains("drained")) return drained(door, line);
+  const auto id = number_in(line, "done");
+  if (!id) {
+    const auto* error = line.if_contains("error");
+    if (error != nullptr && error->is_string()) {
+      spdlog::error("job {}: its endpoint says: {}", door->job,
+                    std::string_view(error->get_string()));
+    }
+    return;
+  }
+  if (const auto* counts = line.if_contains("counts")) {
+    if (const auto read = api::read_endpoint_counts(*counts)) door->counts = *read;
+    return;
+  }
+  if (*id == door->route_id) done(door, *id);
+}
+
+// It tells its address, which is the job's from now on, and where it sends traffic.
+void Endpoints::greeted(const DoorPtr& door, const boost::json::object& line) {
+  door->is_greeted = true;
+  door->attempts = 0;
+  const auto run = number_in(line, "run");
+  door->routed = run ? std::optional(static_cast<std::uint32_t>(*run)) : std::nullopt;
+  if (door->phase == Door::Phase::kEnding) return;
+  const auto port = number_in(line, "port");
+  const auto* host = line.if_contains("host");
+  if (port && host != nullptr && host->is_string()) {
+    door->spec.port = static_cast<std::uint16_t>(*port);
+    const bool is_v6 = std::string_view(host->get_string()).find(':') != std::string_view::npos;
+    const std::string name(host->get_string());
+    const std::string address = cat(is_v6 ? "[" : "", name, is_v6 ? "]:" : ":", *port);
+    const store::JobRow* row = engine_.records().job(door->job);
+    if (row != nullptr && (row->address != address || !row->reason.empty())) {
+      engine_.post(Input{.event = core::WakeUp{},
+                         .note = [job = door->job, address,
+                                  number = door->spec.port](Records& records) {
+                           store::JobRow* mine = records.edit_job(job);
+                           if (mine == nullptr) return;
+                           mine->address = address;
+                           mine->port = number;
+                           if (mine->reason.starts_with("its endpoint ")) mine->reason.clear();
+                         }});
+    }
+  }
+  steer(door);
+}
+
+// Where new traffic of the job should go, by the scheduler's state.
+std::optional<Endpoints::Target> Endpoints::wanted(std::uint64_t id) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(core::JobId(id));
+  if (slot == core::kNoJob) return std::nullopt;
+  const core::Job& job = node.job(slot);
+  const bool switched = job.move == core::MovePhase::kSwitching ||
+                        job.move == core::MovePhase::kDraining ||
+                        job.move == core::MovePhase::kStopping;
+  const core::Replica& there = switched && job.replica.ready ? job.replica : job.main;
+  if (there.run == core::kNoRun || !there.ready) return std::nullopt;
+  const store::RunRow* row = engine_.records().run(there.run.value());
+  if (row == nullptr || !row->port) return std::nullopt;
+  return Target{.run = there.run.value(), .port = *row->port};
+}
+
+void Endpoints::steer(const DoorPtr& door) {
+  if (!door->link || !door->is_greeted || door->phase != Door::Phase::kLinked) return;
+  const auto target = wanted(door->job);
+  const bool is_asked = door->route_id != 0 && door->asked == target;
+  // Said again for a switch that is to be answered: then it tells of the drain again, too.
+  const bool must_answer = door->pending && target && target->run == door->pending->to.value();
+  if (is_asked && !(must_answer && door->is_confirmed)) return;
+  door->asked = target;
+  door->is_confirmed = false;
+  door->route_id = ++door->last_id;
+  if (!target) {
+    door->link->send({{"do", "hold"}, {"id", door->route_id}});
+    return;
+  }
+  door->link->send({{"do", "route"},
+                    {"id", door->route_id},
+                    {"run", target->run},
+                    {"port", target->port},
+                    {"drain_ms", door->drain.count()}});
+}
+
+void Endpoints::done(const DoorPtr& door, std::int64_t) {
+  const auto before = door->routed;
+  door->is_confirmed = true;
+  door->routed = door->asked ? std::optional(door->asked->run) : std::nullopt;
+  if (!door->pending || door->routed != door->pending->to.value()) return;
+  const bool will_say = before == door->pending->from.value() || before == door->routed;
+  answer_switched(door);
+  // An endpoint that never had the original cannot say when that is drained.
+  if (door->draining && !will_say) answer_drained(door, 0, 0);
+}
+
+void Endpoints::switch_traffic(const core::SwitchTraffic& wanted_switch) {
+  const auto known = doors_.find(wanted_switch.job.value());
+  if (known == doors_.end() || !known->second) {
+    engine_.post(core::TrafficSwitched{wanted_switch.job, wanted_switch.to});
+    if (wanted_switch.from != core::kNoRun) {
+      engine_.post(core::TrafficDrained{wanted_switch.job, wanted_switch.from, wanted_switch.to});
+    }
+    return;
+  }
+  const DoorPtr& door = known->second;
+  door->pending = wanted_switch;
+  door->draining.reset();
+  door->deadline.expires_after(kSwitchTime);
+  door->deadline.async_wait([this, alive = alive_, door](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && door->pending) give_up_switch(door);
+  });
+  steer(door);
+}
+
+void Endpoints::give_up_switch(const DoorPtr& door) {
+  const core::SwitchTraffic pending = *std::exchange(door->pending, std::nullopt);
+  spdlog::error("job {}: its endpoint did not switch within {} ms", door->job,
+                kSwitchTime.count());
+  core::ActionFailed event;
+  event.kind = core::ActionKind::kSwitchTraffic;
+  event.job = pending.job;
+  event.run = pending.to;
+  engine_.post(event);
+}
+
+void Endpoints::answer_switched(const DoorPtr& door) {
+  const core::SwitchTraffic pending = *std::exchange(door->pending, std::nullopt);
+  door->deadline.cancel();
+  engine_.post(core::TrafficSwitched{pending.job, pending.to});
+  if (pending.from == core::kNoRun) return;
+  door->draining = pending;
+  // It cuts what lasts too long; this is for one that died meanwhile and cannot say so.
+  door->deadline.expires_after(door->drain + kBeyondDrain);
+  door->deadline.async_wait([this, alive = alive_, door](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && door->draining) answer_drained(door, 0, 0);
+  });
+}
+
+void Endpoints::drained(const DoorPtr& door, const boost::json::object& line) {
+  const auto run = number_in(line, "drained");
+  if (!door->draining || !run || *run != door->draining->from.value()) return;
+  const auto amount = [&](const char* key) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_in(line, key).value_or(0)));
+  };
+  answer_drained(door, amount("finished"), amount("cut"));
+}
+
+void Endpoints::answer_drained(const DoorPtr& door, std::uint64_t finished, std::uint64_t cut) {
+  const core::SwitchTraffic was = *std::exchange(door->draining, std::nullopt);
+  door->deadline.cancel();
+  engine_.post(Input{.event = core::TrafficDrained{was.job, was.from, was.to},
+                     .note = [job = door->job, finished, cut](Records& records) {
+                       if (store::MoveRow* row = records.edit_move(job)) {
+                         row->finished += finished;
+                         row->cut += cut;
+                       }
+                     }});
+}
+
+// Its job is over. What it has in flight may end; the process goes by itself.
+void Endpoints::end(const DoorPtr& door) {
+  door->phase = Door::Phase::kEnding;
+  door->retry.cancel();
+  door->deadline.cancel();
+  door->pending.reset();
+  door->draining.reset();
+  if (!door->link) return;  // opened() or link_ended() goes on
+  door->link->send({{"do", "end"}, {"id", ++door->last_id}, {"drain_ms", kEndTime.count()}});
+}
+
+// Now and then: they are for metrics.
+void Endpoints::ask_counts() {
+  threads_->count_timer.expires_after(kCountEvery);
+  threads_->count_timer.async_wait([this](const boost::system::error_code& stopped) {
+    if (stopped) return;
+    for (const auto& [job, door] : doors_) {
+      if (!door || !door->link || !door->is_greeted) continue;
+      door->link->send({{"do", "counts"}, {"id", ++door->last_id}});
+    }
+    ask_counts();
+  });
+}
+
+// An endpoint is gone, or begins anew: what it counted is kept.
+void Endpoints::count(const DoorPtr& door, const api::EndpointCounts& now) {
+  const auto keep = [&](std::uint64_t api::EndpointCounts::*each) {
+    past_.*each += door->counts.*each;
+  };
+  using Counts = api::EndpointCounts;
+  for (const auto each : {&Counts::connections, &Counts::requests, &Counts::refused,
+                          &Counts::retried, &Counts::cut, &Counts::drained, &Counts::bytes_in,
+                          &Counts::bytes_out}) {
+    keep(each);
+  }
+  door->counts = now;
+}
+
+api::EndpointCounts Endpoints::counts() const {
+  api::EndpointCounts sum = past_;
+  for (const auto& [job, door] : doors_) {
+    if (!door) continue;
+    sum.connections += door->counts.connections;
+    sum.requests += door->counts.requests;
+    sum.refused += door->counts.refused;
+    sum.retried += door->counts.retried;
+    sum.cut += door->counts.cut;
+    sum.drained += door->counts.drained;
+    sum.bytes_in += door->counts.bytes_in;
+    sum.bytes_out += door->counts.bytes_out;
+    sum.open += door->counts.open;
+    sum.active += door->counts.active;
+  }
+  return sum;
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,181 @@
+// See supervisor.hpp: runs that are moved.
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "daemon/checkpoint_mover.hpp"
+#include "daemon/mover.hpp"
+#include "daemon/supervisor.hpp"
+#include "daemon/supervisor_threads.hpp"
+#include "shim/run_folder.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{20};
+
+}  // namespace
+
+void Supervisor::use(Mover& replica, Mover& checkpoint) {
+  replica_mover_ = &replica;
+  checkpoint_mover_ = &checkpoint;
+}
+
+// Only batch jobs save checkpoints, and only services have replicas.
+Mover& Supervisor::mover_of(core::JobId job) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(job);
+  const bool is_batch = slot != core::kNoJob && node.job(slot).kind == core::JobKind::kBatch;
+  return is_batch ? *checkpoint_mover_ : *replica_mover_;
+}
+
+void Supervisor::prepare(const RunPtr& run, const core::StartJob& wanted) {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(wanted.job);
+  const core::RunId original = slot == core::kNoJob ? core::kNoRun : node.job(slot).main.run;
+  mover_of(wanted.job).prepare(
+      wanted, original, [this, alive = alive_, run](const Result<void>& prepared) {
+        if (!*alive || run->phase != Run::Phase::kWaiting) return;
+        const store::RunRow* row = engine_.records().run(run->run.value());
+        if (!prepared || row == nullptr) {
+          never_began(run, prepared ? "it is not recorded" : prepared.error().message);
+          return;
+        }
+        begin(run, *row);
+      });
+}
+
+void Supervisor::switch_traffic(const core::SwitchTraffic& wanted) {
+  mover_of(wanted.job).switch_over(wanted);
+}
+
+void Supervisor::move_over(const core::MoveReport& report) {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(report.job);
+  if (slot == core::kNoJob || report.news != core::MoveNews::kRolledBack) return;
+  mover_of(report.job).take_back(report.job, node.job(slot).main.run);
+}
+
+std::optional<Supervisor::Moving> Supervisor::moving_of(core::RunId run) const {
+  const auto at = runs_.find(run.value());
+  if (at == runs_.end() || at->second->phase != Run::Phase::kLinked) return std::nullopt;
+  return Moving{.options = at->second->move, .checkpoint = at->second->checkpoint};
+}
+
+Result<void> Supervisor::signal(core::RunId run, int signal) {
+  const auto at = runs_.find(run.value());
+  if (at == runs_.end() || !at->second->link || !at->second->pid) {
+    return failed(cat("run ", run.value(), " has no process that could be signalled."));
+  }
+  at->second->link->send({{"do", "signal"}, {"signal", signal}});
+  return {};
+}
+
+void Supervisor::freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done) {
+  const auto at = runs_.find(run.value());
+  if (at == runs_.end() || !at->second->link) {
+    boost::asio::post(loop_, [alive = alive_, run, done = std::move(done)] {
+      if (*alive) done(failed(cat("run ", run.value(), " is gone.")));
+    });
+    return;
+  }
+  const RunPtr& each = at->second;
+  const std::int64_t id = ++each->last_question;
+  each->questions[id] = [weak = std::weak_ptr<Run>(each), frozen,
+                         done = std::move(done)](const Result<void>& result) {
+    if (const auto self = weak.lock(); self && result) self->is_frozen = frozen;
+    done(result);
+  };
+  each->link->send({{"do", frozen ? "freeze" : "thaw"}, {"id", id}});
+}
+
+void Supervisor::answered(const RunPtr& run, const boost::json::object& line) {
+  const auto* id = line.if_contains("done");
+  const auto* ok = line.if_contains("ok");
+  const auto* detail = line.if_contains("detail");
+  const auto at = id != nullptr && id->is_int64() ? run->questions.find(id->get_int64())
+                                                  : run->questions.end();
+  if (at == run->questions.end()) return;
+  const auto done = std::move(at->second);
+  run->questions.erase(at);
+  if (ok != nullptr && ok->is_bool() && ok->get_bool()) {
+    done({});
+  } else {
+    done(failed(detail != nullptr && detail->is_string() ? std::string(detail->get_string())
+                                                         : "its supervisor refused."));
+  }
+}
+
+void Supervisor::forget_questions(const RunPtr& run, const std::string& why) {
+  for (auto& [id, done] : std::exchange(run->questions, {})) {
+    boost::asio::post(loop_, [alive = alive_, done = std::move(done), why] {
+      if (*alive) done(failed(why));
+    });
+  }
+}
+
+bool Supervisor::announced(const std::string& folder, const char* file) {
+  struct stat found{};
+  return lstat(cat(folder, "/", file).c_str(), &found) == 0 && S_ISREG(found.st_mode);
+}
+
+// The successor goes on from the checkpoint once it says so.
+void Supervisor::look_for_resumed(const RunPtr& run) {
+  if (run->phase != Run::Phase::kLinked || run->is_ready || run->stop_wanted) return;
+  if (announced(run->checkpoint, kResumedFile)) {
+    ready(run);
+    return;
+  }
+  if (!run->probe_until) {
+    run->probe_until = std::chrono::steady_clock::now() + run->move.deadline;
+  }
+  if (std::chrono::steady_clock::now() >= *run->probe_until) {
+    run->stop_reason = cat("it did not resume within ", api::duration_text(run->move.deadline),
+                           " (no file \"resumed\" in $TANGRAM_CHECKPOINT)");
+    send_stop(run, std::chrono::milliseconds(0));
+    return;
+  }
+  run->timer.expires_after(kLookEvery);
+  run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
+    if (!stopped && *alive) look_for_resumed(run);
+  });
+}
+
+// What is frozen, or gave its work to a successor, is killed where it stands and does not run
+// again; and of a successor that is given up nothing runs while the original goes on.
+std::optional<std::chrono::milliseconds> Supervisor::grace_of(const Run& run) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(run.job);
+  if (slot == core::kNoJob || run.checkpoint.empty()) return std::nullopt;
+  const core::Job& job = node.job(slot);
+  const bool is_left =
+      job.moving() && job.main.run == run.run && (job.replica.ready || run.is_frozen);
+  const bool is_given_up = job.moving() && job.replica.run == run.run;
+  if (!is_left && !is_given_up) return std::nullopt;
+  return std::chrono::milliseconds(0);
+}
+
+// An earlier daemon may have left an original frozen: with a successor at work it stays so, without
+// one it goes on.
+void Supervisor::agree_on_freeze(const RunPtr& run) {
+  if (run->checkpoint.empty() || run->is_replica || run->stop_wanted) return;
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(run->job);
+  if (slot == core::kNoJob) return;
+  const core::Job& job = node.job(slot);
+  const store::RunRow* successor =
+      job.moving() ? engine_.records().run(job.replica.run.value()) : nullptr;
+  const bool has_begun = successor != nullptr && shim::was_started(folder_of(*successor));
+  if (job.moving() && !has_begun) return;  // it is prepared anew
+  freeze(run->run, has_begun, [id = run->job](const Result<void>& done) {
+    if (!done) spdlog::error("job {}: {}", id.value(), done.error().message);
+  });
+}
+
+}  // namespace tangram::daemon
