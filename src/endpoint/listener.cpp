@@ -1,0 +1,172 @@
+// See listener.hpp.
+#include "endpoint/listener.hpp"
+
+#include <arpa/inet.h>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <system_error>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tangram::endpoint {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr auto kExhausted = std::chrono::milliseconds(100);
+constexpr int kMostAtOnce = 64;  // connections taken before others get their turn on the loop
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(sockaddr_storage);
+
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the socket interface wants it
+  sockaddr* generic() { return reinterpret_cast<sockaddr*>(&storage); }
+  [[nodiscard]] int family() const { return storage.ss_family; }
+  template <class Kind>
+  Kind get() const {
+    Kind kind{};
+    std::memcpy(&kind, &storage, sizeof kind);
+    return kind;
+  }
+  template <class Kind>
+  void set(const Kind& kind) {
+    std::memcpy(&storage, &kind, sizeof kind);
+    size = sizeof kind;
+  }
+};
+
+std::optional<SocketAddress> address_of(const std::string& host, std::uint16_t port) {
+  SocketAddress address;
+  sockaddr_in four{.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {}, .sin_zero = {}};
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  if (::inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
+    address.set(four);
+  } else if (::inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) == 1) {
+    address.set(six);
+  } else {
+    return std::nullopt;
+  }
+  return address;
+}
+
+std::uint16_t port_of(int socket) {
+  SocketAddress address;
+  if (::getsockname(socket, address.generic(), &address.size) != 0) return 0;
+  return address.family() == AF_INET ? ntohs(address.get<sockaddr_in>().sin_port)
+                                     : ntohs(address.get<sockaddr_in6>().sin6_port);
+}
+
+// "192.0.2.7", also if it came as ::ffff:192.0.2.7.
+std::string text_of(const SocketAddress& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.family() == AF_INET) {
+    const auto four = address.get<sockaddr_in>();
+    ::inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
+    return text.data();
+  }
+  const auto six = address.get<sockaddr_in6>();
+  if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
+    ::inet_ntop(AF_INET, &six.sin6_addr.s6_addr[12], text.data(), text.size());
+  } else {
+    ::inet_ntop(AF_INET6, &six.sin6_addr, text.data(), text.size());
+  }
+  return text.data();
+}
+
+const char* advice(int code) {
+  switch (code) {
+    case EADDRINUSE:
+      return " Another process listens there; end it or choose another port.";
+    case EADDRNOTAVAIL:
+      return " This machine has no such address; choose one of its own.";
+    case EACCES:
+      return " Ports below 1024 are root's; choose a higher one.";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Result<Address> listen_at(const std::string& host, std::uint16_t port) {
+  auto address = address_of(host, port);
+  if (!address) {
+    return invalid(
+        cat("cannot listen on ", quoted(host), ": it is not an IP address, as 127.0.0.1 or ::1."));
+  }
+  const auto refuse = [&] {
+    const int code = errno;
+    return failed(cat("cannot listen on ", host, " port ", port, ": ",
+                      std::generic_category().message(code), ".", advice(code)));
+  };
+  files::Descriptor socket(
+      ::socket(address->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  if (!socket.ok()) return refuse();
+  const int one = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (::bind(socket.get(), address->generic(), address->size) != 0) return refuse();
+  if (::listen(socket.get(), SOMAXCONN) != 0) return refuse();
+  const std::uint16_t bound = port_of(socket.get());
+  return Address{std::move(socket), bound};
+}
+
+Listener::Listener(asio::io_context& loop, files::Descriptor socket, Callbacks callbacks)
+    : socket_(loop, socket.release()), pause_(loop), callbacks_(std::move(callbacks)) {
+  listen();
+}
+
+void Listener::listen() {
+  socket_.async_wait(asio::posix::stream_descriptor::wait_read,
+                     [this](boost::system::error_code status) {
+                       if (!status) take_all();
+                     });
+}
+
+void Listener::wake() {
+  if (!std::exchange(is_asleep_, false) || !socket_.is_open()) return;
+  listen();
+}
+
+void Listener::close() {
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  pause_.cancel();
+}
+
+void Listener::take_all() {
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    if (!callbacks_.has_room()) {
+      is_asleep_ = true;
+      return;
+    }
+    SocketAddress address;
+    const int taken = ::accept4(socket_.native_handle(), address.generic(), &address.size,
+                                SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (taken >= 0) {
+      callbacks_.accepted({taken, address.family(), text_of(address)});
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      callbacks_.exhausted(errno);
+      return pause();
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      break;
+    }
+  }
+  listen();
+}
+
+// Whoever waits would be reported again at once, and there is nothing to give him.
+void Listener::pause() {
+  pause_.expires_after(kExhausted);
+  pause_.async_wait([this](boost::system::error_code status) {
+    if (!status && socket_.is_open()) listen();
+  });
+}
+
+}  // namespace tangram::endpoint

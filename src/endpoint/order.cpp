@@ -1,0 +1,74 @@
+// See order.hpp.
+#include "endpoint/order.hpp"
+
+#include <limits>
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+
+#include "base/text.hpp"
+
+namespace tangram::endpoint {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kLongestDrain = 1'000LL * 86'400 * 365;
+
+// Numbers of one order; the first mistake is kept.
+class Numbers {
+ public:
+  explicit Numbers(const json::object& object) : object_(object) {}
+
+  std::int64_t get(std::string_view key, std::int64_t lowest, std::int64_t highest) {
+    const json::value* value = object_.if_contains(key);
+    const std::int64_t* found = value == nullptr ? nullptr : value->if_int64();
+    if (found != nullptr && *found >= lowest && *found <= highest) return *found;
+    if (mistake_.empty()) {
+      mistake_ = cat("\"", key, "\" must be a whole number from ", lowest, " to ", highest, ".");
+    }
+    return 0;
+  }
+  [[nodiscard]] const std::string& mistake() const { return mistake_; }
+
+ private:
+  const json::object& object_;
+  std::string mistake_;
+};
+
+RouteOrder route_in(Numbers& numbers) {
+  constexpr std::int64_t kMostRun = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::int64_t kMostPort = std::numeric_limits<std::uint16_t>::max();
+  const auto run = static_cast<std::uint32_t>(numbers.get("run", 0, kMostRun));
+  const auto port = static_cast<std::uint16_t>(numbers.get("port", 1, kMostPort));
+  return {Route{run, port}, milliseconds(numbers.get("drain_ms", 0, kLongestDrain))};
+}
+
+}  // namespace
+
+Result<Order> parse_order(std::string_view line) {
+  json::error_code code;
+  const json::value document = json::parse({line.data(), line.size()}, code);
+  const json::object* object = code ? nullptr : document.if_object();
+  if (object == nullptr) return invalid("a line must be one JSON object.");
+  const json::value* verb = object->if_contains("do");
+  if (verb == nullptr || !verb->is_string()) return invalid("\"do\" is missing, or not a text.");
+  const std::string_view name = verb->get_string();
+  Numbers numbers(*object);
+  Order order{.id = 0, .what = HoldOrder{}};
+  if (name == "route") {
+    order.what = route_in(numbers);
+  } else if (name == "counts") {
+    order.what = CountsOrder{};
+  } else if (name == "end") {
+    order.what = EndOrder{milliseconds(numbers.get("drain_ms", 0, kLongestDrain))};
+  } else if (name != "hold") {
+    return invalid(cat("cannot do ", quoted(name), ": it must be route, hold, counts or end."));
+  }
+  order.id = numbers.get("id", 0, std::numeric_limits<std::int64_t>::max());
+  if (!numbers.mistake().empty()) return invalid(numbers.mistake());
+  return order;
+}
+
+}  // namespace tangram::endpoint

@@ -1,0 +1,140 @@
+// See wire.hpp. Reads go through the loop, which knows when one is worth the try; sends are tried
+// at once, because there is room nearly always.
+#include "endpoint/wire.hpp"
+
+#include <array>
+#include <cerrno>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+
+namespace tangram::endpoint {
+namespace {
+
+namespace asio = boost::asio;
+using Status = boost::system::error_code;
+
+// A relay gathers no small pieces: whoever wrote them wants them to arrive.
+void send_at_once(int descriptor) {
+  const int one = 1;
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+iovec piece(std::string_view text) {
+  return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
+}
+
+}  // namespace
+
+void Wire::adopt(int descriptor, int family) {
+  const bool is_tcp = family != AF_UNIX;
+  if (is_tcp) send_at_once(descriptor);
+  socket_.assign(asio::generic::stream_protocol(family, is_tcp ? IPPROTO_TCP : 0), descriptor);
+  Status ignored;
+  socket_.non_blocking(true, ignored);
+}
+
+void Wire::connect(std::uint16_t port) {
+  const asio::ip::tcp::endpoint there(asio::ip::address_v4::loopback(), port);
+  const auto connected = [self = shared_from_this()](Status status) {
+    if (self->owner_ != nullptr && self->socket_.is_open()) {
+      self->owner_->on_connected(*self, !status);
+    }
+  };
+  Status status;
+  socket_.open(asio::generic::stream_protocol(AF_INET, IPPROTO_TCP), status);
+  if (status) {  // no descriptors: like a replica that does not answer, and tried again
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      if (self->owner_ != nullptr) self->owner_->on_connected(*self, false);
+    });
+    return;
+  }
+  socket_.non_blocking(true, status);
+  send_at_once(socket_.native_handle());
+  socket_.async_connect(asio::generic::stream_protocol::endpoint(there), connected);
+}
+
+void Wire::read(std::size_t limit) {
+  if (is_reading_ || ended_ || !socket_.is_open()) return;
+  const std::span<char> room = in.room(limit);
+  if (room.empty()) return;
+  is_reading_ = true;
+  socket_.async_read_some(asio::buffer(room.data(), room.size()),
+                          [self = shared_from_this()](Status status, std::size_t count) {
+                            self->on_read(status, count);
+                          });
+}
+
+void Wire::on_read(Status status, std::size_t count) {
+  is_reading_ = false;
+  if (!socket_.is_open()) return;
+  if (status) {
+    ended_ = true;
+    failed_ = status != asio::error::eof;
+  } else {
+    in.commit(count);
+    if (received_ != nullptr) *received_ += count;
+  }
+  if (owner_ != nullptr) owner_->on_bytes(*this);
+}
+
+std::size_t Wire::send(std::string_view first, std::string_view second) {
+  if (is_blocked_ || broken_ || finished_ || !socket_.is_open()) return 0;
+  const std::size_t wanted = first.size() + second.size();
+  if (wanted == 0) return 0;
+  std::array<iovec, 2> pieces{piece(first), piece(second)};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+    broken_ = true;
+    return 0;
+  }
+  const std::size_t done = sent < 0 ? 0 : static_cast<std::size_t>(sent);
+  if (sent_ != nullptr) *sent_ += done;
+  if (done < wanted) block();
+  return done;
+}
+
+void Wire::block() {
+  is_blocked_ = true;
+  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](Status) {
+    self->is_blocked_ = false;
+    if (self->owner_ != nullptr && self->socket_.is_open()) self->owner_->on_room(*self);
+  });
+}
+
+void Wire::finish() {
+  if (finished_ || !socket_.is_open()) return;
+  finished_ = true;
+  Status ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+}
+
+void Wire::close(bool reset) {
+  owner_ = nullptr;
+  if (!socket_.is_open()) return;
+  Status ignored;
+  if (reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  socket_.close(ignored);
+}
+
+bool pass(Wire& from, Wire& to) {
+  if (!from.in.empty()) from.in.consume(to.send(from.in.view()));
+  if (to.broken() || from.failed()) return false;
+  if (from.ended() && from.in.empty()) to.finish();
+  return true;
+}
+
+}  // namespace tangram::endpoint
