@@ -17,6 +17,7 @@
 #include "api/history.hpp"
 #include "api/job.hpp"
 #include "api/lease.hpp"
+#include "api/move.hpp"
 #include "api/node.hpp"
 #include "api/problem.hpp"
 #include "api/token.hpp"
@@ -113,6 +114,9 @@ struct Doors {
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> hold;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> release;
   std::function<void(const Caller&, std::uint64_t id, int signal, Reply<void>)> signal;
+  // Answered once the move is begun and durable; how it ends, events tell.
+  std::function<void(const Caller&, std::uint64_t id, const api::MoveRequest&, Reply<api::JobView>)>
+      move;
   // The reply comes when it is so; whoever drops the token is not told any more.
   std::function<std::shared_ptr<void>(const Caller&, std::uint64_t id, WaitFor,
                                       Reply<api::JobView>)>
@@ -141,6 +145,8 @@ struct Doors {
   std::function<Answer<api::TuningView>(const Caller&)> tuning;
   std::function<void(const Caller&, const api::TuningChange&, Reply<api::TuningView>)> tune;
   std::function<Answer<api::StatusView>(const Caller&)> status;
+  // The moves, at most so many, that would bring the node's FragCost down.
+  std::function<void(const Caller&, std::size_t most, Reply<api::DefragPlan>)> defrag;
 
   std::function<void(const Caller&, const HistoryFilter&, Reply<api::HistoryPage>)> history;
   std::function<void(const Caller&, const UsageFilter&, Reply<api::Usage>)> usage;

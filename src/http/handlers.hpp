@@ -22,6 +22,9 @@ Outcome post_release(const Doors& doors, const Request& request);
 Outcome post_signal(const Doors& doors, const Request& request);
 Outcome get_wait(const Doors& doors, const Request& request);
 Outcome get_logs(const Doors& doors, const Request& request);
+// routes_moves.cpp
+Outcome post_move(const Doors& doors, const Request& request);
+Outcome get_defrag(const Doors& doors, const Request& request);
 // routes_why.cpp
 Outcome get_explanation(const Doors& doors, const Request& request);
 Outcome get_what_if(const Doors& doors, const Request& request);

@@ -170,6 +170,51 @@ TEST_F(Routes, GpusAndTuningAreChanged) {
   EXPECT_THAT(raw("PATCH", "/v1/tuning", R"({"thresold":"1"})"), HasSubstr("threshold"));
 }
 
+TEST_F(Routes, JobsAreMoved) {
+  const ClientReply begun =
+      done("POST", "/v1/jobs/1/move", json::object{{"to", {{"gpu", 0}, {"start", 6}}}});
+  EXPECT_EQ(begun.status, 202);
+  EXPECT_TRUE(begun.body.at("moving").as_bool());
+  const auto last = [&] { return daemon_.on_loop([&] { return daemon_.moves.last; }); };
+  EXPECT_EQ(last(), (api::SlotView{0, 6}));
+  for (const std::optional<json::value>& anywhere :
+       {std::optional<json::value>(json::object{}), std::optional<json::value>()}) {
+    daemon_.on_loop([&] { daemon_.moves.last = api::SlotView{}; });
+    EXPECT_EQ(done("POST", "/v1/jobs/1/move", anywhere).status, 202);
+    EXPECT_EQ(last(), std::nullopt);
+  }
+  EXPECT_THAT(raw("POST", "/v1/jobs/9/move", "{}"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(raw("POST", "/v1/jobs/1/move", R"({"to":{"gpu":0,"start":4}})"),
+              AllOf(StartsWith("HTTP/1.1 409"), HasSubstr("gpu 0:4 is not free.")));
+  for (const auto* wrong : {"[]", "{", R"({"gpu":0})", R"({"to":{"gpu":0}})", R"({"to":4})",
+                            R"({"to":{"gpu":0,"start":-1}})", R"({"to":{"gpu":0,"start":300}})"}) {
+    EXPECT_THAT(raw("POST", "/v1/jobs/1/move", wrong), StartsWith("HTTP/1.1 400")) << wrong;
+  }
+  EXPECT_THAT(raw("POST", "/v1/jobs/1/move", R"({"too":{}})"),
+              AllOf(HasSubstr("urn:tangram:bad-move"), HasSubstr("did you mean 'to'?")));
+  EXPECT_THAT(raw("POST", "/v1/jobs/1/move?to=4", "{}"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(raw("GET", "/v1/jobs/1/move"), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(raw("POST", "/v1/jobs/1/move", "{}", "Authorization: Bearer tangram_1_read\r\n"),
+              AllOf(StartsWith("HTTP/1.1 403"), HasSubstr("urn:tangram:scope")));
+}
+
+TEST_F(Routes, APlanOfMovesIsAskedFor) {
+  daemon_.on_loop([&] { daemon_.moves.steps = 1'000; });
+  const auto steps = [&](const char* query) {
+    return done("GET", cat("/v1/defrag", query)).body.at("steps").as_array().size();
+  };
+  EXPECT_EQ(steps(""), 20U);
+  EXPECT_EQ(steps("?most=1"), 1U);
+  EXPECT_EQ(steps("?most=100"), 100U);
+  EXPECT_EQ(done("GET", "/v1/defrag").body.at("frag_cost_before"), 0.5);
+  for (const auto* wrong : {"most=0", "most=101", "most=-1", "most=x", "least=1"}) {
+    EXPECT_THAT(raw("GET", cat("/v1/defrag?", wrong)), StartsWith("HTTP/1.1 400")) << wrong;
+  }
+  EXPECT_THAT(raw("GET", "/v1/defrag", "", "Authorization: Bearer tangram_1_read\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(raw("POST", "/v1/defrag"), StartsWith("HTTP/1.1 405"));
+}
+
 TEST_F(Routes, ThePastIsTold) {
   EXPECT_EQ(
       done("GET", "/v1/history?state=failed&limit=2&before=9").body.at("jobs").as_array().size(),
@@ -263,6 +308,7 @@ TEST(Router, ADoorThatIsNotThereAnswersSo) {
     if (route.pattern.ends_with("tuning")) request.body = R"({"gain":"1"})";
     if (route.pattern.starts_with("/v1/leases")) request.body = R"({"profile":"1g.5gb"})";
     if (route.pattern.ends_with("renew") || route.pattern.ends_with("tokens")) request.body = "{}";
+    if (route.pattern.ends_with("/move")) request.body = "{}";
     Outcome outcome = answer(none, request);
     Response response;
     if (Later* later = std::get_if<Later>(&outcome)) {

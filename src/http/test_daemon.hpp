@@ -144,6 +144,7 @@ class TestDaemon {
   TestEvents events;
   TestLeases leases;
   TestTokens tokens;
+  TestMoves moves;
   std::vector<std::string> audit;  // "POST /v1/jobs 201 by 1000"
   api::TuningView tuning;
   bool ready = true;
@@ -264,6 +265,7 @@ class TestDaemon {
     events.fill(d);
     leases.fill(d);
     tokens.fill(d);
+    moves.fill(d);
     d.answered = [this](const Caller& caller, std::string_view method, std::string_view target,
                         int code) {
       audit.push_back(cat(method, ' ', target, ' ', code, " by ", caller.uid));

@@ -2,6 +2,7 @@
 // rule: as there, everything happens on the loop.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -145,6 +146,38 @@ class TestLeases {
   }
 
   std::map<std::uint64_t, Lease> leases_;
+};
+
+// A node of one GPU. Job 1 can be moved to any start but 4, which is taken; there are `steps` moves
+// to be planned.
+class TestMoves {
+ public:
+  std::size_t steps = 0;
+  std::optional<api::SlotView> last;  // where the last move went; none: anywhere
+
+  void fill(Doors& d) {
+    d.move = [this](const Caller&, std::uint64_t id, const api::MoveRequest& wish,
+                    const Reply<api::JobView>& reply) {
+      if (id != 1) return reply(std::unexpected(problem(404, "no-such-job", "there is none.")));
+      if (wish.to && wish.to->gpu != 0) {
+        return reply(std::unexpected(problem(404, "not-found", "there is no such gpu.")));
+      }
+      if (wish.to && wish.to->start == 4) {
+        return reply(std::unexpected(problem(409, "conflict", "gpu 0:4 is not free.")));
+      }
+      last = wish.to;
+      api::JobView view;
+      view.id = id;
+      view.moving = true;
+      reply(view);
+    };
+    d.defrag = [this](const Caller&, std::size_t most, const Reply<api::DefragPlan>& reply) {
+      api::DefragPlan plan;
+      plan.frag_cost_before = 0.5;
+      plan.steps.resize(std::min(most, steps));
+      reply(plan);
+    };
+  }
 };
 
 // Three tokens, one of each scope: "tangram_1_read", "tangram_2_write", "tangram_3_admin".
