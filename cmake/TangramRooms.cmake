@@ -64,7 +64,7 @@ endfunction()
 
 # In builds for daily work, what is compiled often and runs little is not optimised: the tests, and
 # the room that prints. Half of the time of a build from nothing goes there.
-set(TANGRAM_QUICK "" CACHE STRING "Flags of tests and of the command line, as -O0")
+set(TANGRAM_QUICK "" CACHE STRING "Flags of tests and of the rooms that take longest to build, as -O0")
 
 # The headers of GoogleTest cost a test file more than its own code does; all programs share one
 # precompiled form of them. (What is defined differently for them is not used there.)

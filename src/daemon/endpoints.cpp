@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <unistd.h>
 #include <utility>
 
@@ -132,6 +131,7 @@ void Endpoints::open(const DoorPtr& door) {
     open_later(door, "no port from endpoints.first_port to endpoints.last_port is free.");
     return;
   }
+  door->is_starting = true;
   api::EndpointSpec spec = door->spec;
   spec.port = *port;
   boost::asio::post(threads_->starting, [this, alive = alive_, door, spec, folder = door->folder,
@@ -145,8 +145,9 @@ void Endpoints::open(const DoorPtr& door) {
 }
 
 void Endpoints::opened(const DoorPtr& door, const Result<void>& result) {
+  door->is_starting = false;
   if (door->phase == Door::Phase::kEnding) {  // its job ended meanwhile
-    if (result) link(door);
+    end(door);
     return;
   }
   if (result) {

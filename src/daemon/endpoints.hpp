@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,7 @@ class Endpoints {
   [[nodiscard]] std::optional<Target> wanted(std::uint64_t job) const;
   void steer(const DoorPtr& door);
   void end(const DoorPtr& door);
+  void forget(const DoorPtr& door);
   void answer_switched(const DoorPtr& door);
   void answer_drained(const DoorPtr& door, std::uint64_t finished, std::uint64_t cut);
   void give_up_switch(const DoorPtr& door);
@@ -92,6 +94,7 @@ class Endpoints {
   Engine& engine_;
   EndpointsOptions options_;
   std::map<std::uint64_t, DoorPtr> doors_;  // null: the job wants none
+  std::set<DoorPtr> ending_;                // their jobs are over
   api::EndpointCounts past_;                // of endpoints that are gone
   std::unique_ptr<Threads> threads_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -31,6 +31,7 @@ struct Endpoints::Door {
     kEnding,   // it was told to end
   };
   Phase phase = Phase::kOpening;
+  bool is_starting = false;  // its process
   bool is_greeted = false;
   int attempts = 0;
   std::unique_ptr<ControlLink> link;

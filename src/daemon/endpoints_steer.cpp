@@ -40,38 +40,39 @@ void Endpoints::link(const DoorPtr& door) {
   tell.line = [this, weak](const boost::json::object& line) {
     if (const DoorPtr self = weak.lock()) told(self, line);
   };
-  // Kept until the link has ended, also when nobody else has it any more.
-  tell.end = [this, door] { link_ended(door); };
+  tell.end = [this, weak] {
+    if (const DoorPtr self = weak.lock()) link_ended(self);
+  };
   door->link = std::make_unique<ControlLink>(loop_, door->folder, std::move(tell));
 }
 
 // Its process is gone, or only the connection to it.
 void Endpoints::link_ended(const DoorPtr& door) {
-  const DoorPtr kept = door;  // the link that tells holds the last one
-  kept->link.reset();
-  kept->is_greeted = false;
-  const bool lives = endpoint::endpoint_lives(kept->folder);
-  if (kept->phase == Door::Phase::kEnding) {
-    if (!lives) {
-      count(kept, kept->counts);
-      std::error_code ignored;
-      std::filesystem::remove_all(kept->folder, ignored);
-      return;
-    }
-  } else if (!lives) {
-    spdlog::error("job {}: its endpoint is gone; it is opened again", kept->job);
-    count(kept, {});
-    kept->routed.reset();
-    open(kept);
+  door->link.reset();
+  door->is_greeted = false;
+  const bool lives = endpoint::endpoint_lives(door->folder);
+  const bool is_ending = door->phase == Door::Phase::kEnding;
+  if (!lives && is_ending) return forget(door);
+  if (!lives) {
+    spdlog::error("job {}: its endpoint is gone; it is opened again", door->job);
+    count(door, {});
+    door->routed.reset();
+    open(door);
     return;
   }
-  kept->retry.expires_after(kRelink);
-  kept->retry.async_wait([this, alive = alive_, kept](const boost::system::error_code& stopped) {
-    if (stopped || !*alive || kept->link) return;
-    const bool ending = kept->phase == Door::Phase::kEnding;
-    link(kept);
-    if (ending) end(kept);
+  door->retry.expires_after(kRelink);
+  door->retry.async_wait([this, alive = alive_, door](const boost::system::error_code& stopped) {
+    if (stopped || !*alive || door->link) return;
+    link(door);
+    if (door->phase == Door::Phase::kEnding) end(door);
   });
+}
+
+void Endpoints::forget(const DoorPtr& door) {
+  count(door, {});
+  std::error_code ignored;
+  std::filesystem::remove_all(door->folder, ignored);
+  ending_.erase(door);
 }
 
 void Endpoints::told(const DoorPtr& door, const boost::json::object& line) {
@@ -237,12 +238,15 @@ void Endpoints::answer_drained(const DoorPtr& door, std::uint64_t finished, std:
 
 // Its job is over. What it has in flight may end; the process goes by itself.
 void Endpoints::end(const DoorPtr& door) {
+  ending_.insert(door);
   door->phase = Door::Phase::kEnding;
   door->retry.cancel();
   door->deadline.cancel();
   door->pending.reset();
   door->draining.reset();
-  if (!door->link) return;  // opened() or link_ended() goes on
+  if (door->is_starting) return;  // opened() goes on
+  if (!door->link && !endpoint::endpoint_lives(door->folder)) return forget(door);
+  if (!door->link) link(door);
   door->link->send({{"do", "end"}, {"id", ++door->last_id}, {"drain_ms", kEndTime.count()}});
 }
 
