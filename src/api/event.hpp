@@ -18,8 +18,8 @@ struct EventView {
   WallTime time{};
   // "job.submitted" queued held placed starting running requeued stopping completed failed
   // cancelled refused lost; "lease.waiting" granted releasing over;
-  // "move.begun" done rolled-back taken-over; "gpu.added" health cordoned uncordoned draining
-  // drained quarantined unquarantined; "tuning.changed".
+  // "move.asked" begun switched done rolled-back taken-over; "gpu.added" health cordoned uncordoned
+  // draining drained quarantined unquarantined; "tuning.changed".
   std::string kind;
   std::optional<std::uint64_t> job;  // or lease
   std::string name;                  // of the job

@@ -13,6 +13,7 @@
 #include "daemon/metrics.hpp"
 #include "daemon/operator.hpp"
 #include "daemon/past.hpp"
+#include "daemon/planner.hpp"
 #include "daemon/reader.hpp"
 #include "daemon/reception.hpp"
 #include "daemon/tokens.hpp"
@@ -31,6 +32,7 @@ struct Front::Parts {
         reception(loop, engine, hardware, supervisor, views, access, limits, cgroups),
         desk(engine, views, access),
         explainer(engine, reader, access, limits),
+        planner(engine, reader, access),
         past(engine, reader, views, access),
         leases(loop, engine, hardware, views, access, limits),
         feed(engine, access),
@@ -48,6 +50,7 @@ struct Front::Parts {
   Reception reception;
   Operator desk;
   Explainer explainer;
+  Planner planner;
   Past past;
   Leases leases;
   Feed feed;
@@ -75,6 +78,7 @@ http::Doors Front::doors() {
   http::Doors doors = parts_->reception.doors();
   parts_->desk.fill(doors);
   parts_->explainer.fill(doors);
+  parts_->planner.fill(doors);
   parts_->past.fill(doors);
   parts_->leases.fill(doors);
   parts_->feed.fill(doors);

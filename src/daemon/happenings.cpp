@@ -200,6 +200,15 @@ void Happenings::add(const core::StopJob& stop) {
                 because(records_.job(stop.job.value()))));
 }
 
+// A replica that ended by itself, if it was that.
+std::string Happenings::why_rolled_back(const core::MoveReport& report) const {
+  const store::RunRow* run = exited_ ? records_.run(*exited_) : nullptr;
+  if (run == nullptr || run->stop_asked || run->job != report.job.value()) return "";
+  if (run->gpu != report.to.value() || run->start != report.start) return "";
+  if (run->exit_signal) return cat(": its replica was ended by signal ", *run->exit_signal);
+  return run->exit_code ? cat(": its replica exited with ", *run->exit_code) : "";
+}
+
 void Happenings::add(const core::MoveReport& report) {
   const store::JobRow* row = records_.job(report.job.value());
   std::string kind;
@@ -221,7 +230,8 @@ void Happenings::add(const core::MoveReport& report) {
       cat("move.", kind),
       cat("the ", core::name_of(report.kind), " move of job ", report.job.value(), " from GPU ",
           report.from.value(), " to GPU ", report.to.value(), " at ", report.start, " is ",
-          report.news == core::MoveNews::kBegun ? "under way" : core::name_of(report.news)));
+          report.news == core::MoveNews::kBegun ? "under way" : core::name_of(report.news),
+          report.news == core::MoveNews::kRolledBack ? why_rolled_back(report) : ""));
   view.job = report.job.value();
   view.gpu = report.to.value();
   view.start = report.start;

@@ -44,6 +44,7 @@ class Happenings {
   void add(const core::GpuDrained& e);
   void add(const core::MoveAsked& e);
   void add(const core::TrafficSwitched& e);
+  void add(const core::JobExited& e) { exited_ = e.run.value(); }
   void add(const core::TuningChanged& e);
   void add(const core::JobReport& report);
   void add(const core::MoveReport& report);
@@ -58,6 +59,7 @@ class Happenings {
                  std::string_view what);
   void happen_to(core::GpuId gpu, std::string_view kind, std::string_view what);
   [[nodiscard]] std::string why_held(std::uint64_t job) const;
+  [[nodiscard]] std::string why_rolled_back(const core::MoveReport& report) const;
   [[nodiscard]] bool known(core::GpuId gpu) const;
 
   const core::Node& node_;
@@ -66,6 +68,7 @@ class Happenings {
   std::uint64_t step_;
   std::string by_;
   std::optional<std::uint64_t> submitted_;  // in this step
+  std::optional<std::uint32_t> exited_;     // the run that ended with it
 };
 
 }  // namespace tangram::daemon

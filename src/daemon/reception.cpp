@@ -55,6 +55,8 @@ http::Doors Reception::doors() {
   };
   doors.signal = [this](const Caller& caller, std::uint64_t id, int number,
                         const Reply<void>& reply) { signal(caller, id, number, reply); };
+  doors.move = [this](const Caller& caller, std::uint64_t id, const api::MoveRequest& wish,
+                      const Reply<api::JobView>& reply) { move(caller, id, wish, reply); };
   doors.wait = [this](const Caller& caller, std::uint64_t id, http::WaitFor what,
                       const Reply<api::JobView>& reply) { return wait(caller, id, what, reply); };
   doors.logs = [this](const Caller& caller, std::uint64_t id) { return logs(caller, id); };

@@ -66,6 +66,8 @@ class Reception {
   void change(const Caller& caller, std::uint64_t id, core::Event event,
               const Reply<api::JobView>& reply);
   void signal(const Caller& caller, std::uint64_t id, int signal, const Reply<void>& reply);
+  void move(const Caller& caller, std::uint64_t id, const api::MoveRequest& wish,
+            const Reply<api::JobView>& reply);
   [[nodiscard]] std::shared_ptr<void> wait(const Caller& caller, std::uint64_t id,
                                            http::WaitFor what, const Reply<api::JobView>& reply);
   [[nodiscard]] Answer<http::LogSource> logs(const Caller& caller, std::uint64_t id);
@@ -82,6 +84,7 @@ class Reception {
   [[nodiscard]] Answer<store::JobRow> find_own(const Caller& caller, std::uint64_t id,
                                                std::string_view deed);
   [[nodiscard]] Answer<void> check_servable(const api::JobRequest& request) const;
+  [[nodiscard]] Answer<void> check_port(const Caller& caller, const api::JobRequest& request) const;
 
   boost::asio::io_context& loop_;
   Engine& engine_;
@@ -93,6 +96,7 @@ class Reception {
   Cgroups cgroups_;
   std::map<std::uint64_t, std::vector<std::weak_ptr<Waiter>>> waiters_;
   std::map<std::pair<std::uint32_t, std::string>, Submission> submissions_;  // by uid and key
+  std::map<std::uint16_t, std::uint64_t> ports_coming_;  // of jobs that are not committed yet
 };
 
 }  // namespace tangram::daemon

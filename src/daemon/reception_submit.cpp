@@ -24,6 +24,7 @@ store::JobRow row_of(const http::Caller& caller, const api::JobRequest& request,
                  ? request.command.front().substr(request.command.front().rfind('/') + 1)
                  : request.name;
   row.profile = profile;
+  row.port = request.port;  // where it will be found; taken from now on
   row.state = api::name_of(api::JobState::kQueued);
   row.submitted = Clock::wall();
   return row;
@@ -61,6 +62,10 @@ void Reception::submit(const Caller& caller, const api::JobRequest& request, con
     reply(std::unexpected(servable.error()));
     return;
   }
+  if (const auto may = check_port(caller, request); !may) {
+    reply(std::unexpected(may.error()));
+    return;
+  }
   const auto admission = limits_.admit(caller, caller.uid, *profile);
   if (!admission) {
     reply(std::unexpected(admission.error()));
@@ -79,6 +84,8 @@ void Reception::post(store::JobRow row, const core::JobSpec& spec, const http::O
   const std::uint64_t id = row.id;
   const std::pair<std::uint32_t, std::string> key(row.uid, once.key);
   if (!once.key.empty()) submissions_[key] = {.fingerprint = once.fingerprint, .others = {}};
+  const std::optional<std::uint16_t> port = row.port;
+  if (port) ports_coming_[*port] = id;
   const store::SubmissionRow submission{.uid = row.uid,
                                         .key = once.key,
                                         .fingerprint = once.fingerprint,
@@ -91,8 +98,9 @@ void Reception::post(store::JobRow row, const core::JobSpec& spec, const http::O
                            if (!submission.key.empty()) records.put(submission);
                          },
                      .done =
-                         [this, reply, id, key](const Result<void>& result) {
+                         [this, reply, id, key, port](const Result<void>& result) {
                            if (!result) limits_.not_coming(id);
+                           if (port) ports_coming_.erase(*port);
                            const auto answer = [&](bool again) -> Answer<http::Doors::Submitted> {
                              if (result) return http::Doors::Submitted{.id = id, .again = again};
                              return std::unexpected(unavailable(result.error().message));
@@ -146,6 +154,31 @@ http::Answer<void> Reception::check_servable(const api::JobRequest& request) con
     return std::unexpected(
         unserved(cat("limits of CPU and memory cannot be set here: ", cgroups_.why_not,
                      ". Submit without them, or run tangramd under systemd with Delegate=yes.")));
+  }
+  return {};
+}
+
+// The port of a service is its address: no two living ones have the same, also while they wait.
+http::Answer<void> Reception::check_port(const Caller& caller,
+                                         const api::JobRequest& request) const {
+  constexpr std::uint16_t kFirstForAll = 1024;
+  if (!request.port) return {};
+  if (*request.port < kFirstForAll && !access_.is_admin(caller)) {
+    return std::unexpected(
+        forbidden(cat("ports below ", kFirstForAll, " are the admins'; take port ", kFirstForAll,
+                      " or a higher one, or leave it to the daemon.")));
+  }
+  const auto taken = [&](std::uint64_t job) {
+    return std::unexpected(conflict(cat("port ", *request.port, " is the address of job ", job,
+                                        ", which is not over; take another one, or leave it to the "
+                                        "daemon.")));
+  };
+  if (const auto at = ports_coming_.find(*request.port); at != ports_coming_.end()) {
+    return taken(at->second);
+  }
+  for (const auto& [id, row] : engine_.records().jobs()) {
+    const bool living_service = !row.over && row.kind == api::name_of(api::JobKind::kService);
+    if (living_service && row.port == request.port) return taken(id);
   }
   return {};
 }
