@@ -71,7 +71,9 @@ json::value move_json(const MoveOptions& move) {
 
 void check_moving(const JobRequest& request, Fields& fields) {
   const bool is_service = request.kind == JobKind::kService;
-  if (!is_service && request.endpoint != Endpoint{}) {
+  Endpoint none;
+  none.mode = EndpointMode::kNone;
+  if (!is_service && request.endpoint != Endpoint{} && request.endpoint != none) {
     fields.mistake("endpoint", "is for services only; set kind to \"service\".");
   }
   const auto way = request.move.way.value_or(MoveWay::kNever);

@@ -138,16 +138,19 @@ std::vector<Suggestion> suggestions(const CLI::App& root, const std::vector<std:
 
 std::string completion_lines(const CLI::App& root, const std::vector<std::string>& words) {
   const bool bash = words.front() == "bash";
+  const auto is_break = [](char c) { return c == '=' || c == ':'; };
   std::vector<std::string> whole;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const bool glued = bash && !whole.empty() && (words[i] == "=" || whole.back().ends_with('='));
+    const bool alone = words[i].size() == 1 && is_break(words[i][0]);
+    const bool open = !whole.empty() && !whole.back().empty() && is_break(whole.back().back());
+    const bool glued = bash && !whole.empty() && (alone || open);
     if (glued) {
       whole.back() += words[i];
     } else {
       whole.push_back(words[i]);
     }
   }
-  const std::size_t cut = bash && !whole.empty() ? whole.back().rfind('=') + 1 : 0;
+  const std::size_t cut = bash && !whole.empty() ? whole.back().find_last_of("=:") + 1 : 0;
   std::string lines;
   for (const Suggestion& each : suggestions(root, whole, known_values)) {
     lines +=

@@ -31,8 +31,8 @@ using ValueSource =
 // The values as the daemon and the catalog know them.
 [[nodiscard]] std::vector<Suggestion> known_values(std::string_view what, std::string_view verb);
 
-// `tangram __complete SHELL WORD…`: "word<TAB>help" lines. bash takes words apart at "=", so they
-// come in pieces from it and go back as pieces.
+// `tangram __complete SHELL WORD…`: "word<TAB>help" lines. bash takes words apart at "=" and ":",
+// so they come in pieces from it and go back as pieces.
 [[nodiscard]] std::string completion_lines(const CLI::App& root,
                                            const std::vector<std::string>& words);
 

@@ -79,6 +79,10 @@ TEST_F(Complete, ValuesAfterAnEqualsSignOnlyOnceItIsTyped) {
 TEST_F(Complete, BashSendsAndGetsPieces) {
   EXPECT_EQ(completion_lines(app_, {"bash", "run", "--color", "=", "al"}), "always\t\n");
   EXPECT_EQ(completion_lines(app_, {"fish", "run", "--color=al"}), "--color=always\t\n");
+  // A colon breaks words as well: what is typed is one word for us.
+  EXPECT_EQ(completion_lines(app_, {"bash", "run", "--profile", "a", ":", "b", "--q"}),
+            "--quiet\t\n");
+  EXPECT_EQ(completion_lines(app_, {"bash", "run", "--color", "x", ":", ""}), "");
 }
 
 }  // namespace

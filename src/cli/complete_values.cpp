@@ -95,6 +95,26 @@ std::vector<Suggestion> jobs(std::string_view verb) {
   return listed(target.add("limit", "100").text(), "id", kMore);
 }
 
+// Where something could stand, as GPU:START: slices that nobody has.
+std::vector<Suggestion> free_places() {
+  std::vector<Suggestion> found;
+  const auto document = ask_quickly("/v1/gpus");
+  if (!document || !document->is_array()) return found;
+  for (const json::value& each : document->get_array()) {
+    const auto gpu = api::read_gpu_view(each);
+    if (!gpu) continue;
+    const auto taken = [&](std::uint32_t slice) {
+      return std::ranges::any_of(gpu->instances, [&](const api::InstanceView& i) {
+        return i.state != "idle" && slice >= i.start && slice < i.start + i.size;
+      });
+    };
+    for (std::uint32_t slice = 0; slice < gpu->memory_slices; ++slice) {
+      if (!taken(slice)) found.push_back({cat(gpu->index, ':', slice), gpu->model});
+    }
+  }
+  return found;
+}
+
 template <class Policies>
 void add_policies(std::string_view key, const Policies& policies, std::vector<Suggestion>& found) {
   for (const auto& policy : policies) {
@@ -124,6 +144,7 @@ std::vector<Suggestion> known_values(std::string_view what, std::string_view ver
   if (what == "MODEL") return models();
   if (what == "JOB") return jobs(verb);
   if (what == "GPU") return listed("/v1/gpus", "index", kGpu);
+  if (what == "GPU:START") return free_places();
   if (what == "LEASE") return listed("/v1/leases", "id", kLease);
   if (what == "TOKEN") return listed("/v1/tokens", "id", kToken);
   if (what == "KEY=VALUE") return changes();

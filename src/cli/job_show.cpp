@@ -1,6 +1,7 @@
 // `tangram show`: one job in full.
 #include <boost/json/array.hpp>
 
+#include "api/signals.hpp"
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
@@ -33,6 +34,36 @@ std::string labels_text(const api::JobRequest& request) {
   return text;
 }
 
+// Of an outline nobody knows.
+std::string moves_text(const api::JobView& job) {
+  if (job.outline) return "";
+  const api::MoveOptions& move = job.request.move;
+  switch (api::move_way(job.request)) {
+    case api::MoveWay::kReplica:
+      return "by a replica";
+    case api::MoveWay::kCheckpoint:
+      return cat("by a checkpoint, asked for with ", api::signal_name(move.signal), ", within ",
+                 api::duration_text(move.deadline));
+    case api::MoveWay::kNever:
+      break;
+  }
+  return move.way ? "never: it is pinned" : "never";
+}
+
+void print_places(const std::vector<api::Place>& places, Output& out) {
+  if (places.empty()) return;
+  out.line();
+  Table table({{"RUN", Align::kRight, 2}, {"PLACE"}, {"HOW"}, {"SINCE"}, {"UNTIL"}, {"RESULT"}});
+  const auto moment = [](const std::optional<api::WallTime>& when) {
+    return when ? local_text(*when) : "-";
+  };
+  for (const api::Place& place : places) {
+    table.row({std::to_string(place.run), cat(place.gpu, '@', place.start), harmless(place.how),
+               moment(place.started), moment(place.ended), harmless(place.result)});
+  }
+  table.print(out);
+}
+
 void print(const api::JobView& job, Output& out) {
   const api::JobRequest& r = job.request;
   const Cell state = state_cell(job);
@@ -54,6 +85,8 @@ void print(const api::JobView& job, Output& out) {
   facts.add("process", job.pid ? std::to_string(*job.pid) : "");
   facts.add("kind", std::string(name_of(r.kind)));
   facts.add("port", job.port ? std::to_string(*job.port) : "");
+  facts.add("address", job.address);
+  facts.add("moves", moves_text(job));
   facts.add("labels", labels_text(r));
   if (r.restart != api::Restart::kNever) {
     facts.add("restart", cat(name_of(r.restart), ", ", job.restarts, " of ", r.max_restarts));
@@ -67,6 +100,7 @@ void print(const api::JobView& job, Output& out) {
               age_text(job.ended.value_or(now()) - *job.started));
   }
   facts.print(out);
+  print_places(job.places, out);
 }
 
 Result<void> show(const Options& options, Command& command, Output& out) {

@@ -133,6 +133,7 @@ void add_jobs(CLI::App& app, Command& command) {
   add_cancel(app, command);
   add_hold(app, command);
   add_release(app, command);
+  add_move(app, command);
   add_explain(app, command);
   add_what_if(app, command);
   add_lease(app, command);
@@ -150,6 +151,7 @@ void add_node_verbs(CLI::App& app, Command& command) {
   add_cordon(app, command);
   add_uncordon(app, command);
   add_drain(app, command);
+  add_defrag(app, command);
   add_token(app, command);
 }
 

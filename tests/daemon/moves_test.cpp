@@ -31,7 +31,8 @@ void expect_in_order(Served& served) {
   EXPECT_THAT(body, HasSubstr(cat("\"gpu\":", served.place().first, ",\"start\":",
                                   served.place().second, ",")));
   std::size_t held = 0;
-  for (const json::value& gpu : served.node.ask("GET", "/v1/gpus").as_array()) {
+  const json::value gpus = served.node.ask("GET", "/v1/gpus");
+  for (const json::value& gpu : gpus.as_array()) {
     for (const json::value& each : gpu.at("instances").as_array()) {
       if (each.at("state") == "held") ++held;
     }

@@ -72,7 +72,8 @@ class WildLoad {
         kProfiles[draw(5)],
         cat("sleep 0.", service ? draw(2) : 0, draw(5), draw(10), "; exit ", draw(5) == 0 ? 1 : 0),
         {{"kind", service ? "service" : "batch"},
-         {"move", json::object{{"way", service ? "replica" : "never"}}},
+         {"move", {{"way", service ? "replica" : "never"}}},
+         {"endpoint", {{"mode", "none"}}},
          {"restart", draw(4) == 0 ? "on-failure" : "never"}});
   }
   // The last one or one of those before it; it may be over by then.
