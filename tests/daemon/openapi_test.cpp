@@ -156,6 +156,33 @@ TEST(OpenApi, AnswersAreAsItSays) {
   api.ask("POST", "/v1/jobs/{id}/cancel", other + "/cancel", 202);
   node.await(waiting, "over");
   api.ask("POST", "/v1/jobs/{id}/cancel", other + "/cancel", 409);
+
+  const json::object moves{{"kind", "service"},
+                           {"probe", {{"kind", "command"}, {"command", {"true"}}}},
+                           {"endpoint", {{"mode", "none"}, {"drain", "1s"}}},
+                           {"move", {{"way", "replica"}}}};
+  const auto service = node.request("1g.5gb", "exec sleep 1000", moves);
+  EXPECT_EQ(differs(service, document().at("components").at("schemas").at("JobRequest")), "");
+  const std::uint64_t moved = id_of(api.ask("POST", "/v1/jobs", "/v1/jobs", 201, service));
+  node.await(moved, "running");
+  const auto move = [&](std::uint64_t id, int status, const json::value& wish) {
+    api.ask("POST", "/v1/jobs/{id}/move", cat("/v1/jobs/", id, "/move"), status, wish);
+  };
+  const auto to = [](int start) { return json::object{{"to", {{"gpu", 0}, {"start", start}}}}; };
+  EXPECT_EQ(differs(to(0), document().at("components").at("schemas").at("MoveRequest")), "");
+  move(moved, 400, json::object{{"to", 0}});
+  move(moved, 409, to(4));  // where the first job is
+  move(moved, 422, to(7));
+  move(job, 422, json::object{});
+  move(99, 404, json::object{});
+  move(moved, 202, to(0));
+  eventually("it is there", [&] { return !node.job(moved).at("moving").as_bool(); });
+  EXPECT_FALSE(api.ask("GET", "/v1/defrag", "/v1/defrag", 200).at("steps").as_array().empty());
+  api.ask("GET", "/v1/defrag", "/v1/defrag?most=0", 400);
+  api.ask("GET", "/v1/jobs/{id}", cat("/v1/jobs/", moved), 200);
+  api.ask("POST", "/v1/jobs/{id}/cancel", cat("/v1/jobs/", moved, "/cancel"), 202);
+  node.await(moved, "over");
+
   const json::value granted = api.ask("POST", "/v1/leases", "/v1/leases", 201, lease);
   api.ask("POST", "/v1/leases", "/v1/leases", 200, lease);
   api.ask("POST", "/v1/leases", "/v1/leases", 400, json::object{{"ttl", "soon"}});

@@ -96,7 +96,7 @@ TEST_F(JobsCli, SubmitSendsWhatWasTyped) {
   EXPECT_EQ(r.umask, 027U);
   EXPECT_EQ(r.directory, "/tmp");
   EXPECT_EQ(r.restart, api::Restart::kOnFailure);
-  EXPECT_EQ(r.movable, false);
+  EXPECT_EQ(r.move.way, api::MoveWay::kNever);
   EXPECT_TRUE(r.hold);
   EXPECT_EQ(json::parse(ok({"submit", "--gpu-memory", "8GiB", "--clean-env", "--json", "true"})),
             (json::value{{"id", 2}}));
@@ -113,6 +113,27 @@ TEST_F(JobsCli, SubmitDescribesAService) {
   EXPECT_EQ(r.probe.path, "/health");
   EXPECT_EQ(r.probe.interval, std::chrono::seconds(1));
   EXPECT_EQ(r.environment.size(), 1U);
+}
+
+TEST_F(JobsCli, SubmitSaysHowAJobIsReachedAndMoved) {
+  ok({"submit", "-p", "1g.5gb", "--service", "--probe", "tcp", "--endpoint", "http", "--host",
+      "0.0.0.0", "--forwarded", "--drain", "5s", "--move", "replica", "--", "serve"});
+  const api::JobRequest service = daemon_.job(1).view.request;
+  EXPECT_EQ(service.endpoint.mode, api::EndpointMode::kHttp);
+  EXPECT_EQ(service.endpoint.host, "0.0.0.0");
+  EXPECT_TRUE(service.endpoint.forwarded);
+  EXPECT_EQ(service.endpoint.drain, std::chrono::seconds(5));
+  EXPECT_EQ(service.move.way, api::MoveWay::kReplica);
+  ok({"submit", "-p", "1g.5gb", "--move", "checkpoint", "--move-signal", "USR2", "--move-deadline",
+      "2m", "--", "train"});
+  const api::MoveOptions move = daemon_.job(2).view.request.move;
+  EXPECT_EQ(move.way, api::MoveWay::kCheckpoint);
+  EXPECT_EQ(move.signal, SIGUSR2);
+  EXPECT_EQ(move.deadline, std::chrono::minutes(2));
+  EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--move", "replica", "--", "x"}),
+              HasSubstr("move.way: \"replica\" is for services"));
+  EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--pin", "--move", "never", "--", "x"}),
+              HasSubstr("--pin"));
 }
 
 TEST_F(JobsCli, SubmitSaysWhatIsWrong) {
@@ -164,6 +185,37 @@ TEST_F(JobsCli, ShowsAJob) {
             "tangram: 'train' is not the number of a job; names are not unique. Jobs 1 and 2 have "
             "this name.\n");
   EXPECT_THAT(refused({"show", "nobody"}), HasSubstr("no job has this name"));
+}
+
+TEST_F(JobsCli, ShowsTheAddressOfAServiceAndWhereItWas) {
+  add("serve", JobState::kRunning);
+  daemon_.change(1, [](TestDaemon::Job& job) {
+    job.view.request.kind = api::JobKind::kService;
+    job.view.request.probe.kind = api::Probe::Kind::kTcp;
+    job.view.address = "127.0.0.1:8000";
+    const api::WallTime begin(std::chrono::hours(490'000));
+    job.view.places = {{1, 0, 6, "1g.5gb", "", "placed", "", begin, begin + std::chrono::hours(1)},
+                       {2, 1, 4, "1g.5gb", "", "asked", "done", begin, std::nullopt}};
+  });
+  const std::string text = ok({"show", "1"});
+  EXPECT_THAT(text, AllOf(HasSubstr("  address    127.0.0.1:8000\n"),
+                          HasSubstr("  moves      by a replica\n")));
+  EXPECT_THAT(text,
+              HasSubstr("\n\n"
+                        "  RUN  PLACE  HOW     SINCE                UNTIL                RESULT\n"
+                        "    1  0@6    placed  2025-11-24 16:00:00  2025-11-24 17:00:00\n"
+                        "    2  1@4    asked   2025-11-24 16:00:00  -                    done\n"));
+  daemon_.change(1, [](TestDaemon::Job& job) {
+    job.view.request.move.way = api::MoveWay::kNever;
+    job.view.places.clear();
+  });
+  EXPECT_THAT(ok({"show", "1"}), AllOf(HasSubstr("never: it is pinned"), Not(HasSubstr("PLACE"))));
+  daemon_.change(1, [](TestDaemon::Job& job) {
+    job.view.request.kind = api::JobKind::kBatch;
+    job.view.request.probe = {};
+    job.view.request.move = {.way = api::MoveWay::kCheckpoint};
+  });
+  EXPECT_THAT(ok({"show", "1"}), HasSubstr("by a checkpoint, asked for with SIGUSR1, within 1m"));
 }
 
 TEST_F(JobsCli, PrintsLogs) {
