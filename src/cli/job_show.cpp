@@ -53,6 +53,7 @@ std::string moves_text(const api::JobView& job) {
 void print_places(const std::vector<api::Place>& places, Output& out) {
   if (places.empty()) return;
   out.line();
+  out.line(out.paint("PLACES", Style::kBold));
   Table table({{"RUN", Align::kRight, 2}, {"PLACE"}, {"HOW"}, {"SINCE"}, {"UNTIL"}, {"RESULT"}});
   const auto moment = [](const std::optional<api::WallTime>& when) {
     return when ? local_text(*when) : "-";

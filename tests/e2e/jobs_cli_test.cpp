@@ -201,7 +201,7 @@ TEST_F(JobsCli, ShowsTheAddressOfAServiceAndWhereItWas) {
   EXPECT_THAT(text, AllOf(HasSubstr("  address    127.0.0.1:8000\n"),
                           HasSubstr("  moves      by a replica\n")));
   EXPECT_THAT(text,
-              HasSubstr("\n\n"
+              HasSubstr("\n\nPLACES\n"
                         "  RUN  PLACE  HOW     SINCE                UNTIL                RESULT\n"
                         "    1  0@6    placed  2025-11-24 16:00:00  2025-11-24 17:00:00\n"
                         "    2  1@4    asked   2025-11-24 16:00:00  -                    done\n"));
