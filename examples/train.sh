@@ -17,8 +17,9 @@ save() {
   [[ -n $folder ]] || return 0
   echo "$step" >"$folder/step.new"
   mv "$folder/step.new" "$folder/step"         # whole or not at all
-  : >"$folder/saved"
   echo "saved at step $step"
+  : >"$folder/saved"
+  sleep 0.5                                    # to be frozen: what is done from here on is done again
 }
 trap save USR1
 

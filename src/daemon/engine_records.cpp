@@ -45,6 +45,20 @@ bool is_end(core::JobNews news) {
   }
 }
 
+std::string_view result_name(core::MoveNews news) {
+  switch (news) {
+    case core::MoveNews::kBegun:
+      return "";
+    case core::MoveNews::kDone:
+      return "done";
+    case core::MoveNews::kRolledBack:
+      return "rolled-back";
+    case core::MoveNews::kTakenOver:
+      return "taken-over";
+  }
+  return "";
+}
+
 }  // namespace
 
 // The boot in which a run is started: after another one, it is gone.
@@ -109,7 +123,7 @@ void Engine::record(Batch& batch, const core::MoveReport& report) {
   const std::uint64_t id = report.job.value();
   const store::WallTime now = Clock::wall();
   if (report.news != core::MoveNews::kBegun) {
-    auto over = records_.end_move(id, core::name_of(report.news), now);
+    auto over = records_.end_move(id, result_name(report.news), now);
     if (over) batch.moves_over.push_back(*std::move(over));
     return;
   }
@@ -179,7 +193,7 @@ void Engine::record_job(const core::SavedJob& saved) {
   if (main.run != core::kNoRun) {
     row->run = main.run.value();
     if (const store::RunRow* run = records_.run(main.run.value())) {
-      if (row->address.empty()) row->port = run->port;  // else that of its endpoint
+      if (row->address.empty() && run->port) row->port = run->port;  // else its endpoint's
       row->started = run->started;
     }
   }

@@ -127,6 +127,7 @@ class Supervisor {
   void look_for_resumed(const RunPtr& run);
   [[nodiscard]] std::optional<std::chrono::milliseconds> grace_of(const Run& run) const;
   void agree_on_freeze(const RunPtr& run);
+  [[nodiscard]] bool was_left(const Run& run) const;
 
   // supervisor_adopt.cpp
   void adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready, bool rebooted);

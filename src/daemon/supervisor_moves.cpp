@@ -161,6 +161,15 @@ std::optional<std::chrono::milliseconds> Supervisor::grace_of(const Run& run) co
   return std::chrono::milliseconds(0);
 }
 
+// Whether its replica is the job already: how it ends is then nothing of the job.
+bool Supervisor::was_left(const Run& run) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(run.job);
+  if (slot == core::kNoJob) return false;
+  const core::Job& job = node.job(slot);
+  return job.move == core::MovePhase::kStopping && job.main.run == run.run;
+}
+
 // An earlier daemon may have left an original frozen: with a successor at work it stays so, without
 // one it goes on.
 void Supervisor::agree_on_freeze(const RunPtr& run) {

@@ -265,7 +265,8 @@ void Supervisor::gone(const RunPtr& run, const store::RunRow& how, bool success)
   forget_questions(run, "it is gone.");
   hardware_.run_ended(run->gpu);
   if (run->job == core::JobId()) return;
-  const auto note = [how, id = run->run.value(), job = run->job.value()](Records& records) {
+  const auto note = [how, id = run->run.value(), job = run->job.value(),
+                     is_left = was_left(*run)](Records& records) {
     store::RunRow* row = records.edit_run(id);
     if (row != nullptr) {
       row->over = true;
@@ -276,7 +277,7 @@ void Supervisor::gone(const RunPtr& run, const store::RunRow& how, bool success)
       row->ended = how.ended ? how.ended : std::optional(Clock::wall());
     }
     store::JobRow* mine = records.edit_job(job);
-    if (mine == nullptr || mine->run != id || mine->over) return;
+    if (mine == nullptr || mine->run != id || mine->over || is_left) return;
     mine->exit_code = how.exit_code;
     mine->exit_signal = how.exit_signal;
     mine->reason = how.reason;

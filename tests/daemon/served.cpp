@@ -25,17 +25,21 @@ NodeOptions calm(NodeOptions options) {
 
 }  // namespace
 
-Served::Served(NodeOptions options, const json::object& more) : node(calm(std::move(options))) {
+Served::Served(NodeOptions options, const json::object& more, int load_ms)
+    : node(calm(std::move(options))) {
   node.start();
+  load_for(load_ms);
   json::object request{{"kind", "service"},
-                       {"probe", {{"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}}},
-                       {"environment", {{"LOAD_MS", "50"}}}};
+                       {"probe", {{"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}}}};
   for (const auto& each : more) request[each.key()] = each.value();
-  job = node.submit("1g.5gb", "exec " TANGRAM_LLM_SERVER, request);
+  job = node.submit("1g.5gb", cat("LOAD_MS=$(cat ", node.at("load"), ") exec " TANGRAM_LLM_SERVER),
+                    request);
   node.await(job, "running");
   eventually("it has an address", [&] { return !node.job(job).at("address").is_null(); });
   eventually("it is reached", [&] { return get("/whoami").first == 200; });
 }
+
+void Served::load_for(int ms) { node.folder().write("load", std::to_string(ms)); }
 
 std::uint16_t Served::port() { return node.job(job).at("port").to_number<std::uint16_t>(); }
 

@@ -13,11 +13,15 @@ namespace tangram::tests {
 class Served {
  public:
   // The scheduler's own moves are off unless the options say otherwise.
-  explicit Served(NodeOptions options = {}, const boost::json::object& more = {});
+  using Probe = boost::json::object;
+  explicit Served(NodeOptions options = {}, const boost::json::object& more = {},
+                  int load_ms = 50);
 
   Node node;
   std::uint64_t job = 0;
 
+  // How long replicas load that are started from now on.
+  void load_for(int ms);
   [[nodiscard]] std::uint16_t port();
   [[nodiscard]] std::pair<int, int> place();  // GPU and start
   // Asks for a move; the answer is awaited, its end is not.
