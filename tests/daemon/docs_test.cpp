@@ -1,11 +1,13 @@
-// The examples of the documents, run: every block marked `console` in them, in its order, against a
-// real daemon on an emulated node. A line that begins with "$ " is typed; the lines up to the next
-// one are what it prints, blanks taken together; "…" stands for anything within a line, and alone
-// for any lines. One rule: a document is right when this test says so.
-#include <cstdio>
+// The examples of the documents, run: each document in its order in one shell, against a real
+// daemon on an emulated node, or against the daemon that the document itself starts. What is typed
+// must succeed, and print what the document shows. One rule: a document is right when this test
+// says so.
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
 #include <map>
+#include <ostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,111 +15,140 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "document.hpp"
 #include "node.hpp"
+#include "program.hpp"
 
 namespace tangram::tests {
 namespace {
 
 namespace fs = std::filesystem;
-using Lines = std::vector<std::string>;
 
-struct Example {
-  std::string command;
-  Lines expected;
-  int line = 0;
+// Who starts the daemon of a document.
+enum class Daemon : std::uint8_t { kThere, kOwn };
+
+struct Document {
+  const char* file;
+  Daemon daemon;
+  friend void PrintTo(const Document& document, std::ostream* out) { *out << document.file; }
 };
 
 std::vector<Example> examples_in(const fs::path& file) {
   std::vector<Example> examples;
-  std::ifstream in(file);
-  bool inside = false;
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (line.starts_with("```")) {
-      inside = line == "```console";
-    } else if (inside && line.starts_with("$ ")) {
-      examples.push_back({.command = line.substr(2), .expected = {}, .line = number});
-    } else if (inside && !examples.empty()) {
-      examples.back().expected.push_back(line);
-    }
+  for (const Block& block : blocks_of(file)) {
+    if (!block.not_run.empty()) continue;
+    for (Example& each : examples_of(block)) examples.push_back(std::move(each));
   }
   return examples;
 }
 
-// Runs of blanks are one, at the ends they are none.
-std::string plain(const std::string& line) {
-  std::istringstream words(line);
-  std::string text;
-  for (std::string word; words >> word;) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
-Lines lines_of(const std::string& text) {
-  Lines lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    if (std::string each = plain(line); !each.empty()) lines.push_back(std::move(each));
-  }
-  return lines;
-}
-
-constexpr std::string_view kAny = "…";
-
-bool matches(std::string_view pattern, std::string_view text) {
-  const std::size_t at = pattern.find(kAny);
-  if (at == std::string_view::npos) return pattern == text;
-  if (!text.starts_with(pattern.substr(0, at))) return false;
-  const std::string_view rest = pattern.substr(at + kAny.size());
-  for (std::size_t i = at; i <= text.size(); ++i) {
-    if (matches(rest, text.substr(i))) return true;
-  }
-  return false;
-}
-
-bool match(const Lines& expected, std::size_t e, const Lines& got, std::size_t g) {
-  if (e == expected.size()) return g == got.size();
-  if (expected[e] == kAny) {
-    for (std::size_t i = g; i <= got.size(); ++i) {
-      if (match(expected, e + 1, got, i)) return true;
+// The shell of a reader who stands in the folder of the sources, with what was built in it. Its
+// home is the node's folder; what it starts ends with the node, by the mark in the environment.
+class Shell {
+ public:
+  explicit Shell(const Node& node) : node_(node) {
+    const fs::path here = node.at(".");
+    const fs::path source = TANGRAM_SOURCE_DIR;
+    fs::create_directory(here / "build");
+    for (const char* preset : {"release", "dev"}) {
+      fs::create_directory_symlink(fs::path(TANGRAM_BINARY).parent_path(), here / "build" / preset);
     }
-    return false;
+    for (const char* folder : {"examples", "packaging", "docs"}) {
+      fs::create_directory_symlink(source / folder, here / folder);
+    }
   }
-  return g < got.size() && matches(expected[e], got[g]) && match(expected, e + 1, got, g + 1);
-}
 
-std::string typed(const Node& node, const std::string& command) {
-  const std::string script =
-      cat("export TANGRAM_SOCKET=", node.socket(),
-          " COLUMNS=80 PATH=", fs::path(TANGRAM_BINARY).parent_path().string(), ":$PATH; cd ",
-          node.at("."), "; { ", command, "\n} 2>&1");
-  node.folder().write("typed", script);
-  std::FILE* out = ::popen(cat("bash ", node.at("typed")).c_str(), "r");
-  std::string text;
-  char piece[4096];
-  for (std::size_t size = 0; (size = std::fread(piece, 1, sizeof piece, out)) > 0;) {
-    text.append(piece, size);
+  void type(const std::vector<std::string>& commands) const {
+    std::string script =
+        cat("cd ", node_.at("."), "\nPATH=", fs::path(TANGRAM_BINARY).parent_path().string(),
+            ":$PATH\n");
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      node_.folder().write(cat("typed.", i), commands[i]);
+      script += cat("eval \"$(<", node_.at(cat("typed.", i)), ")\" >", node_.at(cat("out.", i)),
+                    " 2>&1; echo $? >", node_.at(cat("code.", i)), "\n");
+      // Whoever reads is slower than a daemon that starts.
+      if (commands[i].ends_with("&")) {
+        script += "for i in {1..1000}; do tangram status &>/dev/null && break; sleep 0.03; done\n";
+      }
+    }
+    const Ended ended =
+        run_program("/bin/bash", {node_.folder().write("script", script)}, "", environment());
+    EXPECT_EQ(ended.err, "");
   }
-  ::pclose(out);
-  return text;
-}
+  [[nodiscard]] std::string printed(std::size_t i) const {
+    return node_.folder().read(cat("out.", i));
+  }
+  [[nodiscard]] std::string code(std::size_t i) const {
+    return node_.folder().read(cat("code.", i));
+  }
 
-class Examples : public testing::TestWithParam<const char*> {};
+ private:
+  [[nodiscard]] std::vector<std::string> environment() const {
+    const std::string home = fs::path(node_.at(".")).parent_path();
+    return {cat("TANGRAM_SOCKET=", node_.socket()),
+            cat("NODE_UNDER_TEST=", node_.socket()),
+            cat("HOME=", home),
+            cat("XDG_RUNTIME_DIR=", home),
+            "TANGRAM_EMULATOR_LATENCY=0",
+            "COLUMNS=80"};
+  }
+
+  const Node& node_;
+};
+
+class Examples : public testing::TestWithParam<Document> {};
 
 TEST_P(Examples, PrintWhatTheySay) {
-  const auto examples = examples_in(fs::path(TANGRAM_SOURCE_DIR) / "docs" / GetParam());
+  const auto examples = examples_in(fs::path(TANGRAM_SOURCE_DIR) / GetParam().file);
   ASSERT_FALSE(examples.empty());
   Node node({.emulate = "2xA100-40GB"});
-  node.start();
-  for (const Example& each : examples) {
-    Lines expected;
-    for (const std::string& line : each.expected) {
-      if (std::string text = plain(line); !text.empty()) expected.push_back(std::move(text));
+  if (GetParam().daemon == Daemon::kThere) node.start();
+  const Shell shell(node);
+  std::vector<std::string> commands;
+  for (const Example& each : examples) commands.push_back(each.command);
+  shell.type(commands);
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const std::string got = shell.printed(i);
+    SCOPED_TRACE(cat(GetParam().file, ":", examples[i].line, ": $ ", examples[i].command,
+                     "\nprints\n", got));
+    ASSERT_EQ(shell.code(i), "0\n");  // what follows would fail for it
+    ASSERT_TRUE(!examples[i].expected || prints(*examples[i].expected, got));
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<Document>& document) {
+  std::string name = fs::path(document.param.file).stem();
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+constexpr Document kDocuments[] = {
+    {"README.md", Daemon::kOwn},         {"docs/api.md", Daemon::kThere},
+    {"docs/cli.md", Daemon::kThere},     {"docs/daemon.md", Daemon::kOwn},
+    {"docs/emulator.md", Daemon::kOwn},  {"docs/jobs.md", Daemon::kThere},
+    {"docs/metrics.md", Daemon::kThere}, {"docs/model-file.md", Daemon::kOwn},
+    {"docs/simulator.md", Daemon::kOwn}, {"docs/tutorial.md", Daemon::kOwn}};
+
+INSTANTIATE_TEST_SUITE_P(Docs, Examples, testing::ValuesIn(kDocuments), name_of);
+
+const std::set<std::string> kLanguages = {"", "console", "sh", "toml", "yaml", "json", "text"};
+
+TEST(Documents, RunEveryExampleOrSayWhyNot) {
+  std::map<fs::path, Daemon> run;
+  for (const Document& each : kDocuments) {
+    run.emplace(fs::path(TANGRAM_SOURCE_DIR) / each.file, each.daemon);
+  }
+  for (const fs::path& file : all_documents(TANGRAM_SOURCE_DIR)) {
+    for (const Block& block : blocks_of(file)) {
+      SCOPED_TRACE(cat(file.string(), ":", block.line));
+      if (!block.not_run.empty()) continue;
+      EXPECT_TRUE(examples_of(block).empty() || run.contains(file)) << "nobody runs this";
+      EXPECT_TRUE(kLanguages.contains(block.language)) << "unknown language: " << block.language;
+      if (!block.language.empty()) continue;
+      for (const std::string& line : block.lines) {
+        EXPECT_FALSE(is_command(line)) << "a command that is neither run nor marked: " << line;
+      }
     }
-    const std::string got = typed(node, each.command);
-    EXPECT_TRUE(match(expected, 0, lines_of(got), 0))
-        << GetParam() << ":" << each.line << ": $ " << each.command << "\nprints\n"
-        << got;
   }
 }
 
@@ -126,59 +157,60 @@ std::vector<std::string> command_words(const std::string& line) {
   std::istringstream in(line.substr(0, line.find("  #")));
   std::vector<std::string> words;
   for (std::string word; in >> word && word != "--" && word != "|" && word != "&";) {
-    if (words.empty() && word == "$") continue;
     words.push_back(word);
   }
   if (words.empty() || !(words[0] == "tangram" || words[0].ends_with("/tangram"))) return {};
   return words;
 }
 
+class Helps {
+ public:
+  const std::string& of(const std::string& verbs) {
+    const auto [at, fresh] = known_.try_emplace(verbs);
+    if (fresh) {
+      std::istringstream in(verbs);
+      std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+      words.emplace_back("--help");
+      at->second = run_program(TANGRAM_BINARY, words).out;
+    }
+    return at->second;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+void expect_known(Helps& helps, const std::vector<std::string>& words) {
+  std::string verbs = words[1];
+  EXPECT_NE(helps.of(verbs).find("Usage: tangram " + verbs), std::string::npos) << verbs;
+  for (std::size_t i = 2; i < words.size() && !words[i].starts_with('-'); ++i) {
+    if (helps.of(verbs).find("Subcommands:") == std::string::npos) break;
+    verbs += " " + words[i];
+  }
+  for (const std::string& word : words) {
+    if (word.size() < 2 || word[0] != '-') continue;
+    const std::string option = word.substr(0, word.find('='));
+    EXPECT_NE(helps.of(verbs).find(option), std::string::npos) << option << " of " << verbs;
+  }
+}
+
 // Every command in the documents, whether it is run or not, has verbs and options that there are.
 TEST(Documents, NameVerbsAndOptionsThatThereAre) {
-  Node node;
-  std::map<std::string, std::string> helps;
-  const auto help = [&](const std::string& verbs) -> const std::string& {
-    const auto [at, fresh] = helps.try_emplace(verbs);
-    if (fresh) at->second = typed(node, cat("tangram ", verbs, " --help"));
-    return at->second;
-  };
+  Helps helps;
   int looked = 0;
-  std::vector<fs::path> files = {fs::path(TANGRAM_SOURCE_DIR) / "README.md"};
-  for (const auto& each : fs::directory_iterator(fs::path(TANGRAM_SOURCE_DIR) / "docs")) {
-    if (each.path().extension() == ".md") files.push_back(each.path());
-  }
-  for (const fs::path& file : files) {
-    std::ifstream in(file);
-    int number = 0;
-    for (std::string line; std::getline(in, line);) {
-      ++number;
-      if (!line.starts_with("    ") && !line.starts_with("$ ")) continue;
-      const auto words = command_words(line);
-      if (words.size() < 2) continue;
-      SCOPED_TRACE(cat(file.filename().string(), ":", number, ": ", line));
-      ++looked;
-      std::string verbs = words[1];
-      EXPECT_NE(help(verbs).find("Usage: tangram " + verbs), std::string::npos) << help(verbs);
-      for (std::size_t i = 2; i < words.size() && !words[i].starts_with('-'); ++i) {
-        if (help(verbs).find("Subcommands:") == std::string::npos) break;
-        verbs += " " + words[i];
-      }
-      for (const std::string& word : words) {
-        if (word.size() < 2 || word[0] != '-') continue;
-        const std::string option = word.substr(0, word.find('='));
-        EXPECT_NE(help(verbs).find(option), std::string::npos) << option << " of " << verbs;
+  for (const fs::path& file : all_documents(TANGRAM_SOURCE_DIR)) {
+    for (const Block& block : blocks_of(file)) {
+      for (const Example& each : examples_of(block)) {
+        const auto words = command_words(each.command);
+        if (words.size() < 2) continue;
+        SCOPED_TRACE(cat(file.string(), ":", each.line, ": ", each.command));
+        ++looked;
+        expect_known(helps, words);
       }
     }
   }
-  EXPECT_GT(looked, 40);
+  EXPECT_GT(looked, 100);
 }
-
-std::string name_of(const testing::TestParamInfo<const char*>& document) {
-  const std::string name = document.param;
-  return name.substr(0, name.find('.'));
-}
-
-INSTANTIATE_TEST_SUITE_P(Docs, Examples, testing::Values("tutorial.md"), name_of);
 
 }  // namespace
 }  // namespace tangram::tests
