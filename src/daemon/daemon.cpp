@@ -46,6 +46,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kTrimEvery{60'000};
 constexpr std::chrono::milliseconds kTrimAgain{200};
+constexpr std::size_t kOwnDescriptors = 256;
 
 Result<void> make_folder(const std::string& path, fs::perms mode) {
   std::error_code error;
@@ -95,6 +96,7 @@ Daemon::Daemon(Config config, std::optional<std::string> config_path)
 Daemon::~Daemon() = default;
 
 Result<void> Daemon::run() {
+  descriptors_ = raise_descriptors();
   if (auto opened = open(); !opened) return opened;
   agree();
   parts_->hardware->watch();
@@ -106,6 +108,15 @@ Result<void> Daemon::run() {
   options.tcp = config_.tcp.listen;
   options.certificate = config_.tcp.certificate;
   options.key = config_.tcp.key;
+  // A connection over TLS has two more inside; some are the store's, the driver's and the shims'.
+  const std::size_t needed = options.most_connections + options.reserved_connections +
+                             3 * options.most_tcp_connections + kOwnDescriptors;
+  if (descriptors_.most < needed) {
+    spdlog::warn(
+        "tangramd may open {} files, and {} could be needed: raise the hard limit "
+        "(LimitNOFILE, ulimit -Hn), or many callers at once keep others out",
+        descriptors_.most, needed);
+  }
   auto server = http::Server::open(parts_->loop, options, parts_->front->doors());
   if (!server) return std::unexpected(server.error());
   parts_->server = *std::move(server);
@@ -192,6 +203,7 @@ Result<void> Daemon::open() {
                         {"TANGRAM_EMULATE", config_.emulate},
                         {"TANGRAM_EMULATOR_STATE", getenv("TANGRAM_EMULATOR_STATE")}};
   }
+  options.descriptors = descriptors_.given;
   parts_->supervisor = std::make_unique<Supervisor>(parts_->loop, *parts_->engine,
                                                     *parts_->hardware, std::move(options));
   if (auto made = open_movers(); !made) return made;

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "daemon/config.hpp"
+#include "daemon/descriptors.hpp"
 
 namespace tangram::daemon {
 
@@ -45,6 +46,7 @@ class Daemon {
 
   Config config_;
   std::optional<std::string> config_path_;
+  Descriptors descriptors_ = {};
   std::string tuning_said_;  // by the file, when it was last taken over
   std::unique_ptr<Parts> parts_;
 };

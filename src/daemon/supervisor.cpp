@@ -143,6 +143,7 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   run.spec.grace = request->grace.value_or(options_.grace);
   run.spec.log_bytes = options_.log_bytes;
   run.spec.log_files = options_.log_files;
+  if (options_.descriptors) run.spec.resource_limits.try_emplace("nofile", *options_.descriptors);
   run.spec.environment["TANGRAM_GPU_UUID"] = hardware_.uuid_of(run.gpu);
   for (const auto& [name, value] : options_.emulated) run.spec.environment[name] = value;
   if (run.way == api::MoveWay::kCheckpoint) {

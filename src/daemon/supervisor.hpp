@@ -44,6 +44,8 @@ struct SupervisorOptions {
   std::string cgroup;  // cgroup v2 folder for the runs' own; empty: none
   // For jobs on an emulated node: how they find it.
   std::map<std::string, std::string> emulated;
+  // Of open files, where a job asks for none; none: the daemon's own.
+  std::optional<api::ResourceLimit> descriptors = {};
 };
 
 class Supervisor {

@@ -1,18 +1,15 @@
 // Limits of users, through the real daemon: what is too much is held or refused, and comes when
 // there is room again. The daemon's own user is an admin, whom nothing limits; so these tests need
 // root, who can be somebody else.
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
 #include "node.hpp"
+#include "others.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -20,39 +17,7 @@ namespace {
 namespace json = boost::json;
 using testing::HasSubstr;
 
-constexpr uid_t kNobody = 65534;
 constexpr const char* kForever = "exec sleep 1000";
-
-// One request made by somebody else: the status and the answer.
-std::pair<int, json::value> ask_as(uid_t uid, const Node& node, const std::string& method,
-                                   const std::string& target,
-                                   const std::optional<json::value>& body = std::nullopt) {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::string told = "0 null";
-    if (::setgid(uid) == 0 && ::setuid(uid) == 0) {
-      if (auto client = http::Client::open(node.socket())) {
-        const auto reply = client->exchange(method, target, body);
-        if (reply) told = cat(reply->status, " ", json::serialize(reply->body));
-      }
-    }
-    const ssize_t written = ::write(ends[1], told.data(), told.size());
-    ::_exit(written == static_cast<ssize_t>(told.size()) ? 0 : 1);
-  }
-  ::close(ends[1]);
-  std::string told;
-  char piece[4096];
-  for (ssize_t size = 0; (size = ::read(ends[0], piece, sizeof piece)) > 0;) {
-    told.append(piece, static_cast<std::size_t>(size));
-  }
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  const std::size_t blank = told.find(' ');
-  return {std::stoi(told.substr(0, blank)), json::parse(told.substr(blank + 1))};
-}
 
 class Limits : public testing::Test {
  protected:
@@ -62,7 +27,7 @@ class Limits : public testing::Test {
   // A node that others may reach.
   static void open_up(Node& node) {
     node.start();
-    ::chmod(node.at(".").c_str(), 0755);
+    let_others_in(node);
   }
   static std::pair<int, json::value> submit(const Node& node, const std::string& profile,
                                             const std::string& script) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <sys/wait.h>
@@ -96,6 +97,12 @@ void Node::spawn() {
   dup2(fd, 2);
   setpgid(0, 0);
   for (std::string& each : options_.environment) putenv(each.data());
+  if (options_.descriptors) {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = *options_.descriptors;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   execv(argv[0], argv.data());
   _exit(127);
 }
@@ -193,6 +200,14 @@ long Node::resident_kib() const {
     if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
   }
   return 0;
+}
+
+int Node::descriptors() const {
+  int count = 0;
+  for (const auto& each : std::filesystem::directory_iterator(cat("/proc/", pid_, "/fd"))) {
+    count += each.path().empty() ? 0 : 1;
+  }
+  return count;
 }
 
 // Every job is marked, so that it is found even if Tangram should lose it.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct NodeOptions {
   std::string emulate = "2xA100-40GB";
   std::string config = {};  // TOML, besides what is needed
   std::vector<std::string> environment = {"TANGRAM_EMULATOR_LATENCY=0"};
-  std::string program = {};  // empty: the tangramd that was built
+  std::string program = {};                // empty: the tangramd that was built
+  std::optional<rlim_t> descriptors = {};  // the soft limit it is started with; empty: ours
 };
 
 class Node {
@@ -53,6 +55,7 @@ class Node {
   [[nodiscard]] bool runs() const { return pid_ > 0; }
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] long resident_kib() const;  // memory of the daemon
+  [[nodiscard]] int descriptors() const;    // it has open
 
   // A request and its answer; the status is checked unless it is 0.
   boost::json::value ask(const std::string& method, const std::string& target, int status = 200,
