@@ -3,12 +3,14 @@
 // printed; what must never happen (an error, an event lost or doubled) is a failure.
 //
 //   crowd callers [500] [20]      so many callers for so many seconds
+//   crowd callers 200 10 tls      the same over TLS, each with a token of its own
 //   crowd readers [50] [100000]   so many readers of so many events
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,6 +21,7 @@
 #include "base/text.hpp"
 #include "http/client.hpp"
 #include "node.hpp"
+#include "tcp_node.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -46,8 +49,12 @@ class Latencies {
   std::vector<double> all_;
 };
 
+// How a caller comes in.
+using Entry = std::function<Result<http::Client>()>;
+
 struct Crowd {
   Node& node;
+  Entry enter;
   std::uint64_t jobs;  // there are jobs 1 to this
   Clock::time_point until;
   Latencies looks;
@@ -61,7 +68,7 @@ struct Crowd {
 
   // Every tenth caller follows events; the others ask about four times a second, mostly for a job.
   void caller(std::uint64_t number) {
-    auto client = http::Client::open(node.socket());
+    auto client = enter();
     if (!client) return failed(client.error());
     if (number % 10 == 0) return follow(*client);
     std::vector<double> mine;
@@ -104,14 +111,31 @@ struct Crowd {
   }
 };
 
-int callers(std::uint64_t count, std::chrono::seconds time) {
-  Node node({.emulate = "4xA100-40GB",
-             .config = cat("[access]\nconnections_per_user = ", count + 10, "\n")});
+// Over the socket, or over TLS with a token of his own.
+Entry entry_to(TcpNode& tcp, bool tls) {
+  Node& node = tcp.node();
+  if (!tls) return [&node] { return http::Client::open(node.socket()); };
+  return [&tcp, &node]() -> Result<http::Client> {
+    const auto made = node.try_ask("POST", "/v1/tokens", json::object{});
+    if (!made) return failed("a token could not be made.");
+    const std::string secret(made->at("secret").as_string());
+    return http::Client::open(tcp.url(), {.token = secret, .ca_file = tcp.ca()});
+  };
+}
+
+int callers(std::uint64_t count, std::chrono::seconds time, bool tls) {
+  TcpNode tcp({.emulate = "4xA100-40GB",
+               .config = cat("[access]\nconnections_per_user = ", count + 10, "\n")});
+  Node& node = tcp.node();
   node.start();
   constexpr std::uint64_t kJobs = 200;
   for (std::uint64_t i = 0; i < kJobs; ++i) node.submit("1g.5gb", "true", {{"hold", true}});
   const long before = node.resident_kib();
-  Crowd crowd{.node = node, .jobs = kJobs, .until = Clock::now() + time, .looks = {}};
+  Crowd crowd{.node = node,
+              .enter = entry_to(tcp, tls),
+              .jobs = kJobs,
+              .until = Clock::now() + time,
+              .looks = {}};
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -119,8 +143,9 @@ int callers(std::uint64_t count, std::chrono::seconds time) {
     }
   }
   crowd.looks.sort();
-  std::printf("%llu callers for %lld s: %llu requests, %llu events read, %llu errors\n",
-              static_cast<unsigned long long>(count), static_cast<long long>(time.count()),
+  std::printf("%llu callers%s for %lld s: %llu requests, %llu events read, %llu errors\n",
+              static_cast<unsigned long long>(count), tls ? " over TLS" : "",
+              static_cast<long long>(time.count()),
               static_cast<unsigned long long>(crowd.requests.load()),
               static_cast<unsigned long long>(crowd.events.load()),
               static_cast<unsigned long long>(crowd.errors.load()));
@@ -193,9 +218,14 @@ int main(int argc, char** argv) {
     return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise;
   };
   if (what == "callers") {
-    return tangram::tests::callers(number(2, 500), std::chrono::seconds(number(3, 20)));
+    const bool tls = argc > 4 && std::string_view(argv[4]) == "tls";
+    if (tls && number(2, 500) > 500) {
+      std::fprintf(stderr, "crowd: there are 512 connections over TCP, so at most 500 callers\n");
+      return 2;
+    }
+    return tangram::tests::callers(number(2, 500), std::chrono::seconds(number(3, 20)), tls);
   }
   if (what == "readers") return tangram::tests::readers(number(2, 50), number(3, 100'000));
-  std::fprintf(stderr, "crowd callers [500] [20 s] | readers [50] [100000 events]\n");
+  std::fprintf(stderr, "crowd callers [500] [20 s] [tls] | readers [50] [100000 events]\n");
   return 2;
 }
