@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/text.hpp"
+#include "http/identity.hpp"
 #include "http/routes.hpp"
 #include "http/session.hpp"
 
@@ -252,6 +253,20 @@ void Session::stop_waiting() {
   pending_.reset();
 }
 
+// Until there is an answer, the time is used up, or he would not be let in any more: false.
+Task<bool> Session::await_bell(std::shared_ptr<Pending> pending, const Later& later) {
+  using Clock = Timer::clock_type;
+  const bool looks = later.waits && later.waits->token;
+  const auto until = later.patience ? Clock::now() + *later.patience : Clock::time_point::max();
+  while (!pending->rung && Clock::now() < until) {
+    const auto next = looks ? Clock::now() + house_->options.heartbeat : until;
+    pending->bell.expires_at(std::min(until, next));
+    co_await pending->bell.async_wait(kTuple);
+    if (!pending->gone && looks && !may_go_on(*later.waits)) co_return false;
+  }
+  co_return true;
+}
+
 Task<std::optional<Response>> Session::await_answer(Later later) {
   const std::shared_ptr<Pending> pending = begin_waiting();
   std::shared_ptr<void> token = later.ask([weak = std::weak_ptr(pending)](Response response) {
@@ -262,14 +277,15 @@ Task<std::optional<Response>> Session::await_answer(Later later) {
   });
   pending->tokens.push_back(std::move(token));
   later.ask = nullptr;
-  if (!pending->rung) {
-    pending->bell.expires_at(Timer::time_point::max());
-    if (later.patience) pending->bell.expires_after(*later.patience);
-    co_await pending->bell.async_wait(kTuple);
-  }
+  const bool welcome = co_await await_bell(pending, later);
   if (pending->gone) co_return std::nullopt;
   std::optional<Response> response = std::move(pending->response);
   stop_waiting();
+  if (!welcome) {
+    if (!response && later.tell) later.tell(401);
+    co_return unauthorized(
+        problem(401, "unauthorized", "the token you showed has expired or was revoked meanwhile."));
+  }
   if (!response) response = std::move(later.too_late);
   co_return response;
 }

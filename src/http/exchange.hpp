@@ -54,7 +54,11 @@ struct Later {
   // Asks; whoever drops what it gives (may be nothing) does not want the answer any more.
   std::function<std::shared_ptr<void>(Respond)> ask;
   std::optional<std::chrono::milliseconds> patience;
-  Response too_late;  // the answer when it is used up
+  Response too_late = {};  // the answer when it is used up
+  // Set where it may take long: who waits. He gets an answer only if he would still be let in.
+  std::optional<Caller> waits = {};
+  // The audit log, of an answer that is given in place of the one that was asked for.
+  std::function<void(int status)> tell = {};
 };
 
 // The output of a job, as it comes.

@@ -182,6 +182,7 @@ Outcome told(const Doors& doors, const Request& request, Outcome outcome) {
                      path = request.path](int status) { answered(caller, method, path, status); };
   if (const Response* response = std::get_if<Response>(&outcome)) tell(response->status);
   if (Later* later = std::get_if<Later>(&outcome)) {
+    later->tell = tell;
     later->ask = [ask = std::move(later->ask), tell](const Respond& respond) {
       return ask([respond, tell](Response response) {
         tell(response.status);

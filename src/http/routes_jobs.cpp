@@ -231,7 +231,7 @@ Outcome get_wait(const Doors& doors, const Request& request) {
       [&doors, caller = request.caller, id = request.id, what = wish->what](Respond respond) {
         return doors.wait(caller, id, what, respond_with<api::JobView>(std::move(respond)));
       },
-      wish->patience, Response{204, "", "", {}}};
+      wish->patience, Response{204, "", "", {}}, request.caller};
 }
 
 Outcome get_logs(const Doors& doors, const Request& request) {

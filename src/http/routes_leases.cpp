@@ -37,7 +37,7 @@ Outcome post_lease(const Doors& doors, const Request& request) {
       respond(std::move(response));
     });
   };
-  return Later{ask, std::nullopt, {}};
+  return Later{.ask = ask, .patience = std::nullopt, .waits = request.caller};
 }
 
 Outcome get_leases(const Doors& doors, const Request& request) {

@@ -31,8 +31,9 @@ struct ServerOptions {
   std::size_t largest_body = 4U << 20U;
   std::chrono::seconds header_time{10};
   std::chrono::seconds idle_time{75};
-  std::chrono::seconds stranger_time{10};       // the same over TCP, before a good token was shown
-  std::chrono::milliseconds heartbeat{15'000};  // of followed events
+  std::chrono::seconds stranger_time{10};  // the same over TCP, before a good token was shown
+  // Of followed events; as often the token of whoever waits is looked at.
+  std::chrono::milliseconds heartbeat{15'000};
 };
 
 class Server {

@@ -79,6 +79,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   Task<bool> carry_out(Outcome outcome, Frame frame);
   Task<bool> write(Response response, Frame frame);
   Task<std::optional<Response>> await_answer(Later later);
+  Task<bool> await_bell(std::shared_ptr<Pending> pending, const Later& later);
   Task<bool> write_stream_head(const char* type, Frame frame);
   Task<bool> write_stream_end(Frame frame);
   Task<bool> write_text(std::string text, bool chunked);

@@ -172,6 +172,30 @@ TEST(Tokens, WhatIsFollowedEndsWithThem) {
   Guest{node, text(made, "secret")}.ask("GET", "/v1/jobs", 401);
 }
 
+// Whoever waits with it is answered within the time in which followers are cut off.
+TEST(Tokens, WhatIsWaitedForEndsWithThem) {
+  Node node({.emulate = "1xA100-40GB"});
+  node.start();
+  const auto job = node.submit("7g.40gb", "exec sleep 1000");
+  node.await(job, "running");
+  const json::value made = make_token(node, {});
+  const Guest guest{node, text(made, "secret")};
+  std::jthread waits([&] {
+    const json::value answer = guest.ask("GET", cat("/v1/jobs/", job, "/wait"), 401);
+    EXPECT_EQ(text(answer, "type"), "urn:tangram:unauthorized");
+  });
+  std::jthread leases([&] {
+    guest.ask("POST", "/v1/leases", 401, json::object{{"profile", "7g.40gb"}, {"wait", "1h"}});
+  });
+  const auto count = [&] { return node.ask("GET", "/v1/leases").as_array().size(); };
+  eventually("the lease waits", [&] { return count() == 1; });
+  node.ask("DELETE", cat("/v1/tokens/", made.at("id").to_number<std::uint64_t>()));
+  waits.join();
+  leases.join();
+  eventually("the lease is given up", [&] { return count() == 0; });
+  EXPECT_EQ(node.state(job), "running");
+}
+
 // Neither the store nor the log nor the audit has a secret.
 TEST(Tokens, AreNowhereInClear) {
   Node node({.config = "[log]\nlevel = \"debug\"\n"});
