@@ -248,10 +248,18 @@ TEST(LiveMoves, FaultsOfTheDriverLeaveOnePlace) {
         "nvmlDeviceCreateGpuInstanceWithPlacement=lie", "nvmlGpuInstanceDestroy=IN_USE",
         "nvmlComputeInstanceDestroy=IN_USE"}) {
     Served served;
-    served.node.tangram({"emulate", "fault", "call", fault, "--times", "1"});
-    served.ask_move(1, 4);
+    // An idle instance lies in the way: it must be destroyed first.
+    served.node.ask("POST", "/v1/gpus/0/cordon");
+    served.node.await(served.node.submit("2g.10gb", "exit 0"), "over");
+    served.node.ask("POST", "/v1/gpus/0/uncordon");
+    int code = -1;
+    served.node.tangram({"emulate", "fault", "call", fault, "--times", "1"}, &code);
+    ASSERT_EQ(code, 0);
+    served.ask_move(1, 5);
     served.await_rest();
     expect_in_order(served);
+    EXPECT_EQ(served.node.tangram({"emulate", "status"}).find("Faults"), std::string::npos)
+        << fault << " did not happen";
     // And once more without it.
     served.node.tangram({"emulate", "fault", "clear"});
     const auto [gpu, start] = served.place();
