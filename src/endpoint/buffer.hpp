@@ -29,20 +29,24 @@ class Buffer {
   // Where more can be written, so that there are at most `limit` bytes; empty: it is full.
   [[nodiscard]] std::span<char> room(std::size_t limit) {
     if (size() >= limit) return {};
-    if (begin_ == end_) begin_ = end_ = 0;
+    if (empty()) give_back();
     if (end_ == capacity_) make_room(limit);
     return {bytes_.get() + end_, std::min(capacity_ - end_, limit - size())};
   }
   void commit(std::size_t count) {
     CHECK(count <= capacity_ - end_);
     end_ += count;
-  }
-  // Gives back what a large message needed. Only when it is empty and no read is under way.
-  void shrink() {
-    if (capacity_ > kSmall && empty()) *this = Buffer();
+    last_ = count;
   }
 
  private:
+  // What a large message needed goes once small ones come again.
+  void give_back() {
+    begin_ = end_ = 0;
+    if (capacity_ <= kSmall || last_ > kSmall / 2) return;
+    bytes_.reset();
+    capacity_ = 0;
+  }
   // What came filled it all: more will come, so it grows at once as far as it may.
   void make_room(std::size_t limit) {
     if (begin_ > 0) {
@@ -62,6 +66,7 @@ class Buffer {
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::size_t last_ = 0;  // how much came at once
 };
 
 }  // namespace tangram::endpoint

@@ -33,6 +33,7 @@ void Dial::go() {
     next_pause_ = kFirstPause;
   }
   stage_ = Stage::kConnecting;
+  route_ = *route;
   wire_ = std::make_shared<Wire>(house_.loop, &owner_);
   wire_->connect(route->port);
 }

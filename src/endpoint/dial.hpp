@@ -27,6 +27,8 @@ class Dial {
   [[nodiscard]] std::shared_ptr<Wire> on_connected(bool connected);
   void stop();
 
+  // Where the wire of on_connected() leads.
+  [[nodiscard]] const Route& route() const { return route_; }
   [[nodiscard]] bool is_under_way() const { return stage_ != Stage::kIdle; }
   [[nodiscard]] bool is_waiting() const { return stage_ == Stage::kWaiting; }  // for a replica
   [[nodiscard]] bool is_too_late(Moment now) const { return is_under_way() && now >= deadline_; }
@@ -40,6 +42,7 @@ class Dial {
   Traveller& traveller_;
   Wire::Owner& owner_;
   Stage stage_ = Stage::kIdle;
+  Route route_{};
   Moment deadline_{};
   std::chrono::milliseconds next_pause_{};
   std::shared_ptr<Wire> wire_;

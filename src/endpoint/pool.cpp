@@ -12,7 +12,6 @@ void Pool::put(std::shared_ptr<Wire> wire) {
     return;
   }
   wire->set_owner(this);
-  if (!wire->is_reading()) wire->in.shrink();
   wire->read(Buffer::kSmall);
   idle_.push_back({std::move(wire), std::chrono::steady_clock::now()});
 }

@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "api/endpoint_spec.hpp"
+#include "endpoint/head.hpp"
 #include "endpoint/pool.hpp"
 #include "endpoint/routes.hpp"
 
@@ -30,6 +31,8 @@ struct House {
   Routes routes;
   Pool pool{};
   bool is_ending = false;
+  RequestHead request{};  // the head that is read just now, by whomever; kept for its memory
+  ResponseHead response{};
   std::function<void(Session&)> over{};  // forgets the session
 };
 
