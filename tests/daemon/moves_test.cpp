@@ -249,9 +249,9 @@ TEST(LiveMoves, FaultsOfTheDriverLeaveOnePlace) {
         "nvmlComputeInstanceDestroy=IN_USE"}) {
     Served served;
     // An idle instance lies in the way: it must be destroyed first.
-    served.node.ask("POST", "/v1/gpus/0/cordon");
+    served.node.ask("POST", "/v1/gpus/0/cordon", 202);
     served.node.await(served.node.submit("2g.10gb", "exit 0"), "over");
-    served.node.ask("POST", "/v1/gpus/0/uncordon");
+    served.node.ask("POST", "/v1/gpus/0/uncordon", 202);
     int code = -1;
     served.node.tangram({"emulate", "fault", "call", fault, "--times", "1"}, &code);
     ASSERT_EQ(code, 0);

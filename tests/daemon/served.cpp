@@ -71,6 +71,7 @@ std::pair<int, std::string> Served::get(const std::string& path) {
   stream.connect({boost::asio::ip::address_v4::loopback(), port()}, failed);
   if (failed) return {0, failed.message()};
   http::request<http::empty_body> request(http::verb::get, path, 11);
+  request.set(http::field::host, "served");
   request.keep_alive(false);
   http::write(stream, request, failed);
   boost::beast::flat_buffer buffer;
