@@ -135,7 +135,7 @@ struct Place {
   std::uint32_t start = 0;
   std::string profile;
   std::string mig_uuid;  // JSON: "uuid"
-  std::string how;       // "placed", or the kind of move that led there: "intra", "asked"
+  std::string how;       // "placed", or the kind of move that led there: "intra-GPU", "asked"
   std::string result;    // of that move: "done", "rolled-back"; empty: it is under way, or none
   std::optional<WallTime> started;
   std::optional<WallTime> ended;

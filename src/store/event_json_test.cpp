@@ -59,7 +59,6 @@ std::vector<Event> one_of_each() {
           core::GpuCordoned{GpuId(28)},
           core::GpuUncordoned{GpuId(29)},
           core::GpuDrained{GpuId(30)},
-          core::MoveAsked{.job = JobId(31)},
           core::MoveAsked{.job = JobId(32), .anywhere = false, .gpu = GpuId(3), .start = 6},
           core::TuningChanged{tuning, *policies::find_policies(tuning)},
           core::WakeUp{}};
@@ -89,7 +88,7 @@ TEST(EventJson, SaysEveryField) {
             R"("job":19,"run":20})");
   EXPECT_EQ(event_json(events[13]), R"({"v":1,"kind":"foreign-seen","gpu":22,"placement":[3,4]})");
   EXPECT_EQ(
-      event_json(events[20]),
+      event_json(events[21]),
       R"({"v":1,"kind":"tuning-changed","tuning":{"threshold":571428572,"placement":"best-fit",)"
       R"("migration":"intra","queue":"largest-memory","restraint":{"most_moves":7,)"
       R"("cooldown_us":1234567,"smallest_gain_ppm":-5,"window":{"from_s":3600,"to_s":7200}}}})");
@@ -135,10 +134,10 @@ TEST(EventJson, KeepsModelAndPolicies) {
   EXPECT_EQ(std::get<core::GpuAdded>(*added).model->spec(),
             std::get<core::GpuAdded>(events[11]).model->spec());
   EXPECT_EQ(std::get<core::GpuAdded>(*added).layout, std::get<core::GpuAdded>(events[11]).layout);
-  const auto tuned = read_event(event_json(events[20]));
+  const auto tuned = read_event(event_json(events[21]));
   ASSERT_TRUE(tuned);
   EXPECT_EQ(std::get<core::TuningChanged>(*tuned).tuning,
-            std::get<core::TuningChanged>(events[20]).tuning);
+            std::get<core::TuningChanged>(events[21]).tuning);
   EXPECT_EQ(std::get<core::TuningChanged>(*tuned).policies.queue->name, "largest-memory");
 }
 

@@ -127,7 +127,8 @@ constexpr Document kDocuments[] = {
     {"docs/cli.md", Daemon::kThere},     {"docs/daemon.md", Daemon::kOwn},
     {"docs/emulator.md", Daemon::kOwn},  {"docs/jobs.md", Daemon::kThere},
     {"docs/metrics.md", Daemon::kThere}, {"docs/model-file.md", Daemon::kOwn},
-    {"docs/simulator.md", Daemon::kOwn}, {"docs/tutorial.md", Daemon::kOwn}};
+    {"docs/moving.md", Daemon::kThere},  {"docs/simulator.md", Daemon::kOwn},
+    {"docs/tutorial.md", Daemon::kOwn}};
 
 INSTANTIATE_TEST_SUITE_P(Docs, Examples, testing::ValuesIn(kDocuments), name_of);
 

@@ -18,7 +18,7 @@ struct VisitorsOptions {
   std::uint16_t port = 0;
   int keeping = 8;                         // connections that are kept alive
   int passing = 4;                         // who come anew for every request
-  double requests_per_second = 500;        // of all of them together
+  double requests_per_second = 550;        // of all of them together
   int listening = 50;                      // streams at a time
   std::chrono::milliseconds shortest{2'000};  // of a stream
   std::chrono::milliseconds longest{8'000};
