@@ -89,8 +89,7 @@ void send_at_once(int fd) {
       }
       std::string_view bytes(room.data(), static_cast<std::size_t>(got));
       for (std::size_t end = 0; (end = bytes.find("\r\n\r\n")) != std::string_view::npos;) {
-        [[maybe_unused]] const ssize_t sent =
-            ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+        [[maybe_unused]] const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
         bytes.remove_prefix(end + 4);
       }
     }
@@ -200,8 +199,8 @@ int prepare(const std::string& folder) {
 int route(const std::string& folder, const std::string& port) {
   const auto control = tangram::endpoint::connect_endpoint(folder);
   if (!control) return 1;
-  const std::string line = tangram::cat(R"({"do":"route","id":1,"run":1,"port":)", port,
-                                        R"(,"drain_ms":0})", "\n");
+  const std::string line =
+      tangram::cat(R"({"do":"route","id":1,"run":1,"port":)", port, R"(,"drain_ms":0})", "\n");
   CHECK(::send(control->get(), line.data(), line.size(), 0) > 0);
   std::string heard;
   std::array<char, 4'096> room{};
@@ -231,7 +230,9 @@ int main(int argc, char** argv) {
       return 0;
     }
   }
-  std::fputs("usage: relay serve | prepare FOLDER | route FOLDER PORT | ask PORT RATE SECONDS\n"
-             "see tools/bench-relay\n", stderr);
+  std::fputs(
+      "usage: relay serve | prepare FOLDER | route FOLDER PORT | ask PORT RATE SECONDS\n"
+      "see tools/bench-relay\n",
+      stderr);
   return 2;
 }

@@ -103,10 +103,19 @@ Body::State Body::next_in_size(char byte) {
     return State::kSize;
   }
   if (state_ == State::kSizeFirst) return State::kBroken;
+  if (state_ == State::kQuoted || state_ == State::kEscaped) return next_in_quotes(byte);
   if (byte == '\r') return State::kSizeEnd;
+  if (state_ == State::kExtension && byte == '"') return State::kQuoted;
   if (state_ == State::kExtension) return is_text(byte) ? State::kExtension : State::kBroken;
   if (byte == ';') return State::kExtension;
   return is_blank(byte) ? State::kBlank : State::kBroken;
+}
+
+Body::State Body::next_in_quotes(char byte) const {
+  if (!is_text(byte)) return State::kBroken;
+  if (state_ == State::kEscaped) return State::kQuoted;
+  if (byte == '"') return State::kExtension;
+  return byte == '\\' ? State::kEscaped : State::kQuoted;
 }
 
 Body::State Body::next_in_trailer(char byte) {

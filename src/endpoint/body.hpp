@@ -39,6 +39,8 @@ class Body {
     kSize,
     kBlank,  // between the size and an extension
     kExtension,
+    kQuoted,    // a text of an extension, which must end on its line
+    kEscaped,   // a byte of it after a backslash
     kSizeEnd,   // LF of the chunk's first line
     kChunkEnd,  // CR after the bytes of a chunk
     kChunkEndLf,
@@ -52,6 +54,7 @@ class Body {
   [[nodiscard]] std::size_t take_bytes(std::size_t count);
   [[nodiscard]] State next(char byte);
   [[nodiscard]] State next_in_size(char byte);
+  [[nodiscard]] State next_in_quotes(char byte) const;
   [[nodiscard]] State next_in_trailer(char byte);
   [[nodiscard]] State after_size();
 

@@ -210,7 +210,7 @@ std::optional<std::size_t> body_size(Framing framing, std::string_view bytes, st
 
 TEST(EndpointBody, EndsWhereItsChunksDoWhereverTheyAreCut) {
   for (const std::string& body : {std::string("0\r\n\r\n"), std::string("5\r\nhello\r\n0\r\n\r\n"),
-                                  std::string("00a;x=\"y z\";w \r\n0123456789\r\n000\r\n\r\n"),
+                                  std::string("00a;x=\"y\\\" z\";w \r\n0123456789\r\n000\r\n\r\n"),
                                   std::string("1 ;x\r\na\r\n0\r\nA: b\r\nC:\r\nD: \xff\r\n\r\n"),
                                   std::string("A\r\n\r\n\r\n\r\n0\r\n\r\r\n0;last\r\n\r\n")}) {
     const std::string bytes = body + "GET / next";
@@ -235,6 +235,8 @@ TEST(EndpointBody, ChunksThatProgramsReadDifferentlyBreakIt) {
                                    std::string("1\r\r"),
                                    std::string("1 2\r\n"),
                                    std::string("1;a\nb\r\n"),
+                                   std::string("1;a=\"b\r\n"),
+                                   std::string("1;a=\"\\\"\r\n"),
                                    std::string("1;a=\"\n\"\r\n"),
                                    std::string("1;\0\r\n", 5),
                                    std::string("1\r\nab\r\n"),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -52,6 +53,36 @@ inline std::string body_of(std::string_view message) {
   const std::size_t end = message.find("\r\n\r\n");
   return end == std::string_view::npos ? "" : std::string(message.substr(end + 4));
 }
+
+// Bytes without a period that a mistake could hide in.
+inline std::string pattern(std::size_t size) {
+  std::string text(size, '\0');
+  std::uint32_t state = 1;
+  for (char& byte : text) {
+    state = state * 1'664'525 + 1'013'904'223;
+    byte = static_cast<char>(state >> 24U);
+  }
+  return text;
+}
+
+// A door that requests wait behind.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(30), [&] { return is_open_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_open_ = false;
+};
 
 class HttpReplica {
  public:

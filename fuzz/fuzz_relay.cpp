@@ -1,0 +1,103 @@
+// Fuzzes what the relay of a service reads: bytes of a client or, if the first byte is odd, of a
+// replica, one message after the other. Whatever they are, nothing crashes; a head that is written
+// anew is read back as the same; a body ends at the same place however it is cut; and a parser of
+// others (Beast's, with bodies) sees the message end where the relay does.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include "endpoint/head.hpp"
+
+namespace {
+
+namespace bhttp = boost::beast::http;
+namespace endpoint = tangram::endpoint;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+struct Input {
+  bool is_response = false;
+  bool to_head = false;
+  std::size_t cut = 0;
+};
+
+// Reads a head and writes it anew; empty: it is refused.
+template <class Head>
+std::string relayed(std::string_view bytes, const Input& input, Head& head) {
+  std::string out;
+  if constexpr (std::is_same_v<Head, endpoint::RequestHead>) {
+    if (!endpoint::read_head(bytes, head)) return out;
+    endpoint::write_head(out, head, nullptr);
+  } else {
+    if (!endpoint::read_head(bytes, input.to_head, head)) return out;
+    endpoint::write_head(out, head, true, true);
+  }
+  return out;
+}
+
+std::size_t body_size(const endpoint::Head& head, std::string_view bytes, std::size_t cut,
+                      bool& is_over) {
+  endpoint::Body body(head.framing, head.length);
+  cut = std::min(cut, bytes.size());
+  std::size_t taken = body.take(bytes.substr(0, cut));
+  if (taken == cut) taken += body.take(bytes.substr(cut));
+  is_over = body.is_over();
+  require(taken <= bytes.size());
+  return taken;
+}
+
+template <bool is_request>
+void check_end(const std::string& message, bool to_head) {
+  bhttp::parser<is_request, bhttp::string_body> parser;
+  parser.header_limit(1U << 20U);
+  parser.body_limit(boost::none);
+  parser.eager(true);
+  if (to_head) parser.skip(true);
+  boost::beast::error_code status;
+  const std::size_t used = parser.put(boost::asio::buffer(message), status);
+  if (status == bhttp::error::need_more) std::abort();  // the relay has seen the end
+  if (!status) require(parser.is_done() && used == message.size());
+}
+
+// True: there is more to read.
+template <class Head>
+bool check_message(std::string_view& bytes, const Input& input) {
+  endpoint::HeadScan scan;
+  if (scan.look(bytes) != endpoint::HeadScan::State::kWhole) return false;
+  const std::string_view first = bytes.substr(0, scan.size());
+  bytes.remove_prefix(scan.size());
+  Head head;
+  const std::string written = relayed(first, input, head);
+  if (written.empty()) return false;
+  Head again;
+  require(relayed(written, input, again) == written);
+  require(head.framing == again.framing && head.length == again.length);
+  bool is_over = false;
+  bool is_over_cut = false;
+  const std::size_t size = body_size(head, bytes, bytes.size(), is_over);
+  require(body_size(head, bytes, input.cut, is_over_cut) == size && is_over == is_over_cut);
+  if (!is_over) return false;
+  const std::string message = written + std::string(bytes.substr(0, size));
+  check_end<std::is_same_v<Head, endpoint::RequestHead>>(message, input.to_head);
+  bytes.remove_prefix(size);
+  return true;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const Input input{.is_response = data[0] % 2 == 1, .to_head = data[0] % 4 == 3, .cut = data[1]};
+  std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
+  while (input.is_response ? check_message<endpoint::ResponseHead>(bytes, input)
+                           : check_message<endpoint::RequestHead>(bytes, input)) {
+  }
+  return 0;
+}
