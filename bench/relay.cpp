@@ -29,8 +29,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Moment = Clock::time_point;
 
-constexpr std::string_view kRequest =
-    "GET /v1/models HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
+constexpr std::string_view kFields = "Host: bench\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
+
+std::string request_of(std::string_view method) {
+  const std::string_view length = method == "POST" ? "Content-Length: 0\r\n" : "";
+  return tangram::cat(method, " /v1/models HTTP/1.1\r\n", length, kFields);
+}
 
 std::string answer() {
   const std::string body(256, 'x');
@@ -99,7 +103,8 @@ void send_at_once(int fd) {
 // A client with some connections that asks `rate` times a second, whatever becomes of it.
 class Paced {
  public:
-  Paced(int port, int rate) : pause_(std::chrono::nanoseconds(1'000'000'000 / rate)) {
+  Paced(int port, int rate, std::string_view method)
+      : pause_(std::chrono::nanoseconds(1'000'000'000 / rate)), request_(request_of(method)) {
     const sockaddr_in address = loopback(port);
     for (int i = 0; i < kConnections; ++i) {
       const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -144,7 +149,7 @@ class Paced {
     while (!due_.empty() && !free_.empty()) {
       const int fd = free_.back();
       free_.pop_back();
-      CHECK(::send(fd, kRequest.data(), kRequest.size(), MSG_NOSIGNAL) > 0);
+      CHECK(::send(fd, request_.data(), request_.size(), MSG_NOSIGNAL) > 0);
       busy_[fd] = {due_.front(), answer_size_};
       due_.pop_front();
     }
@@ -177,6 +182,7 @@ class Paced {
   }
 
   std::chrono::nanoseconds pause_;
+  std::string request_;
   int loop_ = ::epoll_create1(0);
   int timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
   std::size_t answer_size_ = answer().size();
@@ -219,19 +225,19 @@ int main(int argc, char** argv) {
   if (words.size() == 1 && words[0] == "serve") serve();
   if (words.size() == 2 && words[0] == "prepare") return prepare(words[1]);
   if (words.size() == 3 && words[0] == "route") return route(words[1], words[2]);
-  if (words.size() == 4 && words[0] == "ask") {
+  if (words.size() == 5 && words[0] == "ask") {
     const auto port = tangram::parse_int(words[1], 1, 65'535);
     const auto rate = tangram::parse_int(words[2], 1, 1'000'000);
     const auto seconds = tangram::parse_int(words[3], 1, 3'600);
     if (port && rate && seconds) {
-      Paced client(*port, *rate);
+      Paced client(*port, *rate, words[4]);
       client.run(std::chrono::seconds(*seconds));
       client.print();
       return 0;
     }
   }
   std::fputs(
-      "usage: relay serve | prepare FOLDER | route FOLDER PORT | ask PORT RATE SECONDS\n"
+      "usage: relay serve | prepare FOLDER | route FOLDER PORT | ask PORT RATE SECONDS METHOD\n"
       "see tools/bench-relay\n",
       stderr);
   return 2;

@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "api/endpoint_spec.hpp"
 #include "api/event.hpp"
 #include "api/explanation.hpp"
 #include "api/history.hpp"
@@ -48,6 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(document, api::read_status_view);
   check(document, api::read_lease_request);
   check(document, api::read_lease_view);
+  check(document, api::read_endpoint_spec);
+  check(document, api::read_endpoint_counts);
   check(document, api::read_event_view);
   check(document, api::read_explanation);
   check(document, api::read_what_if);

@@ -73,10 +73,12 @@ Result<Move> asked_move(const Node& node, const Policies& policies, const MoveAs
     slot = *found;
   } else {
     slot = choose(node, *policies.placement, {.profile = job.profile, .avoid = job.back_offs});
-    if (!slot) return not_now(cat("there is no other free place for ", node.name(job.profile), "."));
+    if (!slot)
+      return not_now(cat("there is no other free place for ", node.name(job.profile), "."));
   }
   if (node.gpu(slot->gpu).incoming) {
-    return not_now(cat("another move goes into gpu ", slot->gpu.value(), "; ask again when it is over."));
+    return not_now(
+        cat("another move goes into gpu ", slot->gpu.value(), "; ask again when it is over."));
   }
   return Move{job.id, job.main.gpu, *slot, MoveKind::kAsked, s};
 }

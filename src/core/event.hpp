@@ -125,11 +125,10 @@ struct TuningChanged {
 };
 struct WakeUp {};
 
-using Event =
-    std::variant<JobSubmitted, JobCancelled, JobHeld, JobReleased, JobReady, JobExited,
-                 TrafficSwitched, TrafficDrained, InstanceCreated, InstanceDestroyed, ActionFailed,
-                 GpuAdded, GpuHealth, ForeignSeen, ForeignGone, InstanceQuarantined,
-                 QuarantineEnded, GpuCordoned, GpuUncordoned, GpuDrained, MoveAsked, TuningChanged,
-                 WakeUp>;
+using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobReleased, JobReady, JobExited,
+                           TrafficSwitched, TrafficDrained, InstanceCreated, InstanceDestroyed,
+                           ActionFailed, GpuAdded, GpuHealth, ForeignSeen, ForeignGone,
+                           InstanceQuarantined, QuarantineEnded, GpuCordoned, GpuUncordoned,
+                           GpuDrained, MoveAsked, TuningChanged, WakeUp>;
 
 }  // namespace tangram::core

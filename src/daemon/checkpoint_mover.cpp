@@ -115,9 +115,10 @@ void CheckpointMover::await(const SavingPtr& saving) {
     return;
   }
   saving->timer.expires_after(kLookEvery);
-  saving->timer.async_wait([this, alive = alive_, saving](const boost::system::error_code& stopped) {
-    if (!stopped && *alive) await(saving);
-  });
+  saving->timer.async_wait(
+      [this, alive = alive_, saving](const boost::system::error_code& stopped) {
+        if (!stopped && *alive) await(saving);
+      });
 }
 
 void CheckpointMover::freeze(const SavingPtr& saving) {

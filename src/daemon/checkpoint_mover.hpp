@@ -1,8 +1,8 @@
-// CheckpointMover: moves a batch job that can save its state. The original is asked for a checkpoint
-// by a signal, announces it with the file "saved" in its checkpoint folder, and is frozen; only then
-// is its successor started, which announces with "resumed" that it goes on from there. Then the
-// original is killed where it stands, or, if the successor failed, thawed. One rule: never do both
-// run: what freezes comes before what starts, and what ends before what thaws.
+// CheckpointMover: moves a batch job that can save its state. The original is asked for a
+// checkpoint by a signal, announces it with the file "saved" in its checkpoint folder, and is
+// frozen; only then is its successor started, which announces with "resumed" that it goes on from
+// there. Then the original is killed where it stands, or, if the successor failed, thawed. One
+// rule: never do both run: what freezes comes before what starts, and what ends before what thaws.
 #pragma once
 
 #include <chrono>

@@ -156,7 +156,8 @@ std::string Daemon::node_name() {
 Result<void> Daemon::open() {
   if (auto made = make_folder(config_.state_dir, fs::perms(0755)); !made) return made;
   if (auto made = make_folder(config_.state_dir + "/runs", fs::perms(0711)); !made) return made;
-  if (auto made = make_folder(config_.state_dir + "/endpoints", fs::perms(0711)); !made) return made;
+  if (auto made = make_folder(config_.state_dir + "/endpoints", fs::perms(0711)); !made)
+    return made;
   if (auto made = make_folder(config_.state_dir + "/checkpoints", fs::perms(0711)); !made) {
     return made;
   }
@@ -223,7 +224,8 @@ Result<void> Daemon::open() {
 
 // The endpoints of services, and how jobs are moved.
 Result<void> Daemon::open_movers() {
-  const auto program = files::find_installed("tangram-endpoint", "libexec/tangram/tangram-endpoint");
+  const auto program =
+      files::find_installed("tangram-endpoint", "libexec/tangram/tangram-endpoint");
   if (!program) return std::unexpected(program.error());
   EndpointsOptions options;
   options.folder = config_.state_dir + "/endpoints";

@@ -1,6 +1,6 @@
 // A death on demand, for tests of recovery: the process kills itself at a named point of its work,
-// as the environment variable TANGRAM_DIE_AT says ("committed:job-ready", "performed:stop-job"). One
-// rule: without the variable it is nothing.
+// as the environment variable TANGRAM_DIE_AT says ("committed:job-ready", "performed:stop-job").
+// One rule: without the variable it is nothing.
 #pragma once
 
 #include "core/action.hpp"

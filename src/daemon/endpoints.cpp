@@ -104,8 +104,7 @@ Endpoints::DoorPtr Endpoints::make_door(std::uint64_t job) {
   // The address it once had is its address.
   door->spec.port = (*row)->address.empty() ? request->port.value_or(0) : (*row)->port.value_or(0);
   if (geteuid() == 0) {
-    door->spec.user =
-        api::EndpointSpec::User{.uid = (*row)->uid, .gid = group_of((*row)->uid)};
+    door->spec.user = api::EndpointSpec::User{.uid = (*row)->uid, .gid = group_of((*row)->uid)};
   }
   return door;
 }

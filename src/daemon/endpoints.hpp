@@ -1,8 +1,8 @@
-// Endpoints: the addresses of services, each in the care of a tangram-endpoint process that outlives
-// the daemon. It starts them, finds those of an earlier daemon again, and steers each to where the
-// scheduler's state says that its service is: the original, the replica of a move, or nowhere. One
-// rule: where traffic should go follows from the committed state alone, so that after any crash the
-// same question has the same answer.
+// Endpoints: the addresses of services, each in the care of a tangram-endpoint process that
+// outlives the daemon. It starts them, finds those of an earlier daemon again, and steers each to
+// where the scheduler's state says that its service is: the original, the replica of a move, or
+// nowhere. One rule: where traffic should go follows from the committed state alone, so that after
+// any crash the same question has the same answer.
 #pragma once
 
 #include <chrono>

@@ -36,10 +36,10 @@ struct Endpoints::Door {
   int attempts = 0;
   std::unique_ptr<ControlLink> link;
   std::int64_t last_id = 0;
-  std::int64_t route_id = 0;             // of the last route or hold
-  std::optional<Target> asked;           // by it; none: hold
-  bool is_confirmed = false;             // that
-  std::optional<std::uint32_t> routed;   // the run it goes to, as it said itself
+  std::int64_t route_id = 0;                    // of the last route or hold
+  std::optional<Target> asked;                  // by it; none: hold
+  bool is_confirmed = false;                    // that
+  std::optional<std::uint32_t> routed;          // the run it goes to, as it said itself
   std::optional<core::SwitchTraffic> pending;   // not answered yet
   std::optional<core::SwitchTraffic> draining;  // its second answer is not given yet
   api::EndpointCounts counts;

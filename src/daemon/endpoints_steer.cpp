@@ -110,15 +110,15 @@ void Endpoints::greeted(const DoorPtr& door, const boost::json::object& line) {
     const std::string address = cat(is_v6 ? "[" : "", name, is_v6 ? "]:" : ":", *port);
     const store::JobRow* row = engine_.records().job(door->job);
     if (row != nullptr && (row->address != address || !row->reason.empty())) {
-      engine_.post(Input{.event = core::WakeUp{},
-                         .note = [job = door->job, address,
-                                  number = door->spec.port](Records& records) {
-                           store::JobRow* mine = records.edit_job(job);
-                           if (mine == nullptr) return;
-                           mine->address = address;
-                           mine->port = number;
-                           if (mine->reason.starts_with("its endpoint ")) mine->reason.clear();
-                         }});
+      engine_.post(
+          Input{.event = core::WakeUp{},
+                .note = [job = door->job, address, number = door->spec.port](Records& records) {
+                  store::JobRow* mine = records.edit_job(job);
+                  if (mine == nullptr) return;
+                  mine->address = address;
+                  mine->port = number;
+                  if (mine->reason.starts_with("its endpoint ")) mine->reason.clear();
+                }});
     }
   }
   steer(door);
@@ -193,8 +193,7 @@ void Endpoints::switch_traffic(const core::SwitchTraffic& wanted_switch) {
 
 void Endpoints::give_up_switch(const DoorPtr& door) {
   const core::SwitchTraffic pending = *std::exchange(door->pending, std::nullopt);
-  spdlog::error("job {}: its endpoint did not switch within {} ms", door->job,
-                kSwitchTime.count());
+  spdlog::error("job {}: its endpoint did not switch within {} ms", door->job, kSwitchTime.count());
   core::ActionFailed event;
   event.kind = core::ActionKind::kSwitchTraffic;
   event.job = pending.job;
@@ -265,13 +264,13 @@ void Endpoints::ask_counts() {
 
 // An endpoint is gone, or begins anew: what it counted is kept.
 void Endpoints::count(const DoorPtr& door, const api::EndpointCounts& now) {
-  const auto keep = [&](std::uint64_t api::EndpointCounts::*each) {
+  const auto keep = [&](std::uint64_t api::EndpointCounts::* each) {
     past_.*each += door->counts.*each;
   };
   using Counts = api::EndpointCounts;
-  for (const auto each : {&Counts::connections, &Counts::requests, &Counts::refused,
-                          &Counts::retried, &Counts::cut, &Counts::drained, &Counts::bytes_in,
-                          &Counts::bytes_out}) {
+  for (const auto each :
+       {&Counts::connections, &Counts::requests, &Counts::refused, &Counts::retried, &Counts::cut,
+        &Counts::drained, &Counts::bytes_in, &Counts::bytes_out}) {
     keep(each);
   }
   door->counts = now;

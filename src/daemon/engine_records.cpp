@@ -145,7 +145,7 @@ void Engine::record_step_of_move(const core::Event& event) {
     const core::JobSlot slot = scheduler_->node().find_job(id);
     return slot == core::kNoJob ? nullptr : &scheduler_->node().job(slot);
   };
-  const auto reached = [&](core::JobId id, std::optional<store::WallTime> store::MoveRow::*step) {
+  const auto reached = [&](core::JobId id, std::optional<store::WallTime> store::MoveRow::* step) {
     if (store::MoveRow* row = records_.edit_move(id.value())) row->*step = Clock::wall();
   };
   if (const auto* ready = std::get_if<core::JobReady>(&event)) {
@@ -155,8 +155,7 @@ void Engine::record_step_of_move(const core::Event& event) {
     }
   } else if (const auto* to = std::get_if<core::TrafficSwitched>(&event)) {
     const core::Job* job = job_of(to->job);
-    if (job != nullptr && job->move == core::MovePhase::kSwitching &&
-        job->replica.run == to->run) {
+    if (job != nullptr && job->move == core::MovePhase::kSwitching && job->replica.run == to->run) {
       reached(to->job, &store::MoveRow::switched);
     }
   } else if (const auto* from = std::get_if<core::TrafficDrained>(&event)) {

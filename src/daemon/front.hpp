@@ -26,12 +26,9 @@ class Supervisor;
 
 class Front {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Front>> open(boost::asio::io_context& loop,
-                                                           Engine& engine, Hardware& hardware,
-                                                           Supervisor& supervisor,
-                                                           const Endpoints& endpoints,
-                                                           const Cgroups& cgroups,
-                                                           const Config& config);
+  [[nodiscard]] static Result<std::unique_ptr<Front>> open(
+      boost::asio::io_context& loop, Engine& engine, Hardware& hardware, Supervisor& supervisor,
+      const Endpoints& endpoints, const Cgroups& cgroups, const Config& config);
   ~Front();
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;

@@ -84,9 +84,8 @@ struct Metrics::Parts {
     for (const char* result : {"completed", "failed", "cancelled", "refused"}) {
       finished.Add({{"result", result}});
     }
-    for (const auto kind :
-         {core::MoveKind::kIntra, core::MoveKind::kInter, core::MoveKind::kDrain,
-          core::MoveKind::kAsked}) {
+    for (const auto kind : {core::MoveKind::kIntra, core::MoveKind::kInter, core::MoveKind::kDrain,
+                            core::MoveKind::kAsked}) {
       for (const auto news : {core::MoveNews::kBegun, core::MoveNews::kDone,
                               core::MoveNews::kRolledBack, core::MoveNews::kTakenOver}) {
         moves.Add(labels_of(kind, news));
@@ -218,8 +217,9 @@ struct Metrics::Parts {
   prometheus::Family<Histogram>& move_steps =
       prometheus::BuildHistogram()
           .Name("tangram_move_step_seconds")
-          .Help("Time of one step of a move: the target instance, the replica, the switch of "
-                "traffic, what the original had in flight, its end.")
+          .Help(
+              "Time of one step of a move: the target instance, the replica, the switch of "
+              "traffic, what the original had in flight, its end.")
           .Register(registry);
   Histogram& create_step = move_steps.Add({{"step", "create"}}, kDriver);
   Histogram& start_step = move_steps.Add({{"step", "start"}}, kDriver);

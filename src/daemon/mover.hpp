@@ -1,7 +1,8 @@
 // Mover: how the work of a job gets from one run to the next when it is moved. There is one for
-// services, which run twice for a while (ReplicaMover), and one for batch jobs that save their state
-// (CheckpointMover); a way that needs nothing of the job would be a third. One rule: a mover decides
-// nothing: the scheduler says what is to be done, and every question gets one answer, in its time.
+// services, which run twice for a while (ReplicaMover), and one for batch jobs that save their
+// state (CheckpointMover); a way that needs nothing of the job would be a third. One rule: a mover
+// decides nothing: the scheduler says what is to be done, and every question gets one answer, in
+// its time.
 #pragma once
 
 #include <functional>

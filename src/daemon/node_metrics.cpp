@@ -149,8 +149,8 @@ void NodeMetrics::add_endpoints(std::vector<MetricFamily>& to) const {
   to.push_back(std::move(bytes));
   to.push_back(single("tangram_endpoint_connections", "Open connections of clients to endpoints.",
                       counts.open));
-  to.push_back(single("tangram_endpoint_active", "Requests and connections in flight.",
-                      counts.active));
+  to.push_back(
+      single("tangram_endpoint_active", "Requests and connections in flight.", counts.active));
 }
 
 void NodeMetrics::add_driver(std::vector<MetricFamily>& to) const {

@@ -1,5 +1,5 @@
-// Where a job was and is: its runs, each with the move that led there. One rule: it is made from what
-// is recorded, and says of a move what became of it.
+// Where a job was and is: its runs, each with the move that led there. One rule: it is made from
+// what is recorded, and says of a move what became of it.
 #pragma once
 
 #include <vector>

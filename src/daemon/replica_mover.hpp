@@ -1,6 +1,6 @@
-// ReplicaMover: moves a service. Its replica runs beside the original until traffic has gone over to
-// it. One rule: nothing but the endpoint knows who is asked; without one, clients find the new port
-// themselves.
+// ReplicaMover: moves a service. Its replica runs beside the original until traffic has gone over
+// to it. One rule: nothing but the endpoint knows who is asked; without one, clients find the new
+// port themselves.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -158,8 +158,7 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
 void Supervisor::spawn(const RunPtr& run) {
   run->phase = Run::Phase::kSpawning;
   auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
-               time = options_.start_time,
-               checkpoint = run->checkpoint]() mutable -> Result<void> {
+               time = options_.start_time, checkpoint = run->checkpoint]() mutable -> Result<void> {
     if (auto user = add_user(spec, uid); !user) return user;
     if (!checkpoint.empty()) {
       const std::uint32_t gid = spec.user ? spec.user->gid : 0;

@@ -33,8 +33,8 @@ class Mover;
 struct SupervisorOptions {
   std::string runs;         // the folder of the runs' folders
   std::string checkpoints;  // and that of the jobs' checkpoints
-  std::string shim;  // the program
-  std::string node;  // this node's name, the first part of every run's tag
+  std::string shim;         // the program
+  std::string node;         // this node's name, the first part of every run's tag
   std::chrono::milliseconds grace{10'000};
   std::chrono::milliseconds start_time{30'000};  // for a shim to say that its job runs
   std::uint64_t log_bytes = 64ULL << 20U;

@@ -1,8 +1,7 @@
 // See supervisor.hpp: runs that are moved.
-#include <utility>
-
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <utility>
 
 #include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
@@ -39,8 +38,8 @@ void Supervisor::prepare(const RunPtr& run, const core::StartJob& wanted) {
   const core::Node& node = engine_.scheduler().node();
   const core::JobSlot slot = node.find_job(wanted.job);
   const core::RunId original = slot == core::kNoJob ? core::kNoRun : node.job(slot).main.run;
-  mover_of(wanted.job).prepare(
-      wanted, original, [this, alive = alive_, run](const Result<void>& prepared) {
+  mover_of(wanted.job)
+      .prepare(wanted, original, [this, alive = alive_, run](const Result<void>& prepared) {
         if (!*alive || run->phase != Run::Phase::kWaiting) return;
         const store::RunRow* row = engine_.records().run(run->run.value());
         if (!prepared || row == nullptr) {
@@ -99,8 +98,8 @@ void Supervisor::answered(const RunPtr& run, const boost::json::object& line) {
   const auto* id = line.if_contains("done");
   const auto* ok = line.if_contains("ok");
   const auto* detail = line.if_contains("detail");
-  const auto at = id != nullptr && id->is_int64() ? run->questions.find(id->get_int64())
-                                                  : run->questions.end();
+  const auto at =
+      id != nullptr && id->is_int64() ? run->questions.find(id->get_int64()) : run->questions.end();
   if (at == run->questions.end()) return;
   const auto done = std::move(at->second);
   run->questions.erase(at);

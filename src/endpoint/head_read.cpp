@@ -19,6 +19,9 @@ using ErrorStatus = beast::error_code;
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
+// Each field is looked for among them, so that many would cost much.
+constexpr std::size_t kMostNamed = 64;
+
 bool has_prefix(std::string_view name, std::string_view prefix) {
   return is_same(name.substr(0, prefix.size()), prefix);
 }
@@ -225,6 +228,7 @@ std::expected<void, Mistake> read_head(std::string_view bytes, RequestHead& out)
   Parser<true> parser(out, &out, nullptr);
   if (auto parsed = parse(bytes, parser); !parsed) return parsed;
   if (auto framed = read_framing(parser, out); !framed) return framed;
+  if (out.named.size() > kMostNamed) return mistake("Connection names too many fields.");
   if (parser.hosts > 1 || (out.is_11 && parser.hosts == 0)) {
     return mistake("HTTP/1.1 needs one Host header.");
   }
@@ -240,6 +244,7 @@ std::expected<void, Mistake> read_head(std::string_view bytes, bool to_head, Res
   Parser<false> parser(out, nullptr, &out);
   if (auto parsed = parse(bytes, parser); !parsed) return parsed;
   if (out.status < 100) return mistake("there is no such status.");
+  if (out.named.size() > kMostNamed) return mistake("Connection names too many fields.");
   if (auto framed = read_framing(parser, out); !framed) return framed;
   if (!has_body(out.status, to_head)) {
     out.framing = Framing::kNone;

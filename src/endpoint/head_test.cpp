@@ -112,6 +112,9 @@ TEST(EndpointHead, RequestsThatProgramsReadDifferentlyAreRefused) {
     EXPECT_TRUE(relayed.starts_with("400 ") || relayed == "no head")
         << printable(bytes) << " → " << printable(relayed);
   }
+  std::string names = "Connection: a";
+  for (int i = 0; i < 64; ++i) names += ",b";
+  EXPECT_TRUE(relayed_request(get(names + "\r\n")).starts_with("400 "));
   EXPECT_TRUE(relayed_request("CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("501 "));
 }
 

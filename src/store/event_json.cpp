@@ -18,18 +18,12 @@ using core::Event;
 
 // In the order of the variant; never changed, only added to.
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kKinds{
-    "job-submitted",    "job-cancelled",
-    "job-held",         "job-released",
-    "job-ready",        "job-exited",
-    "traffic-switched", "traffic-drained",
-    "instance-created", "instance-destroyed",
-    "action-failed",    "gpu-added",
-    "gpu-health",       "foreign-seen",
-    "foreign-gone",     "instance-quarantined",
-    "quarantine-ended", "gpu-cordoned",
-    "gpu-uncordoned",   "gpu-drained",
-    "move-asked",       "tuning-changed",
-    "wake-up"};
+    "job-submitted",    "job-cancelled",      "job-held",         "job-released",
+    "job-ready",        "job-exited",         "traffic-switched", "traffic-drained",
+    "instance-created", "instance-destroyed", "action-failed",    "gpu-added",
+    "gpu-health",       "foreign-seen",       "foreign-gone",     "instance-quarantined",
+    "quarantine-ended", "gpu-cordoned",       "gpu-uncordoned",   "gpu-drained",
+    "move-asked",       "tuning-changed",     "wake-up"};
 
 }  // namespace
 

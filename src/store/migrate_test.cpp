@@ -29,8 +29,8 @@ void copy_as_version_1(const std::string& from, const std::string& to) {
       "INSERT INTO moves SELECT job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, "
       "result FROM now.moves");
   for (const char* table :
-       {"requests", "runs", "gpus", "instances", "journal", "models", "saved_rest",
-        "saved_gpus", "saved_jobs", "snapshots", "snapshot_gpus", "snapshot_jobs", "facts"}) {
+       {"requests", "runs", "gpus", "instances", "journal", "models", "saved_rest", "saved_gpus",
+        "saved_jobs", "snapshots", "snapshot_gpus", "snapshot_jobs", "facts"}) {
     db.exec(std::string("INSERT INTO main.") + table + " SELECT * FROM now." + table);
   }
 }

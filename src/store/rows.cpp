@@ -96,7 +96,8 @@ JobRow read_job(Query& query) {
   JobRow row;
   query.row(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
-            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address, row.request);
+            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
+            row.request);
   return row;
 }
 

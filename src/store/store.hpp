@@ -110,7 +110,7 @@ struct MoveRow {
   std::uint32_t to_start = 0;
   WallTime begun{};
   std::optional<WallTime> ended;
-  std::string result;                    // empty: under way
+  std::string result;                     // empty: under way
   std::optional<std::uint32_t> run = {};  // of the replica
   // When its steps were over: the target instance was there, the replica was ready, traffic was
   // switched, the original had nothing left.

@@ -60,8 +60,8 @@ TEST(Crash, AnUpgradeToANewBinaryIsNotNoticedByJobs) {
   const fs::path old = fs::path(TANGRAMD_BINARY).parent_path();
   const fs::path fresh = node.at("upgrade");
   fs::create_directories(fresh / "emulator");
-  for (const char* each : {"tangramd", "tangram-shim", "tangram-endpoint",
-                           "emulator/libnvidia-ml.so.1"}) {
+  for (const char* each :
+       {"tangramd", "tangram-shim", "tangram-endpoint", "emulator/libnvidia-ml.so.1"}) {
     fs::copy_file(old / each, fresh / each);
   }
   node.start();

@@ -1,6 +1,6 @@
-// Jobs moved while they run: services without a failed request, batch jobs by their checkpoints, and
-// whatever may die or fail on the way. One rule: at the end the job is served from exactly one place,
-// nothing is left over, and the journal tells the same story.
+// Jobs moved while they run: services without a failed request, batch jobs by their checkpoints,
+// and whatever may die or fail on the way. One rule: at the end the job is served from exactly one
+// place, nothing is left over, and the journal tells the same story.
 #include <csignal>
 #include <fstream>
 #include <unistd.h>
@@ -28,8 +28,8 @@ void expect_in_order(Served& served) {
   eventually("one run is left", [&] { return served.node.shims().size() == 1; });
   EXPECT_EQ(served.node.endpoints().size(), 1U);
   const std::string body = served.get("/whoami").second;
-  EXPECT_THAT(body, HasSubstr(cat("\"gpu\":", served.place().first, ",\"start\":",
-                                  served.place().second, ",")));
+  EXPECT_THAT(body, HasSubstr(cat("\"gpu\":", served.place().first,
+                                  ",\"start\":", served.place().second, ",")));
   std::size_t held = 0;
   const json::value gpus = served.node.ask("GET", "/v1/gpus");
   for (const json::value& gpu : gpus.as_array()) {
@@ -117,9 +117,8 @@ TEST(LiveMoves, WhatOutlastsItsDrainIsCutAndCounted) {
   visitors.stop();
   served.node.await(served.job, "over");
   EXPECT_GE(visitors.failures(), 5U);
-  eventually("nothing is left", [&] {
-    return served.node.shims().empty() && served.node.endpoints().empty();
-  });
+  eventually("nothing is left",
+             [&] { return served.node.shims().empty() && served.node.endpoints().empty(); });
 }
 
 class KilledAt : public testing::TestWithParam<const char*> {};
@@ -129,8 +128,7 @@ TEST_P(KilledAt, TheMoveIsFinishedOrTakenBack) {
   Served served;
   const auto before = served.place();
   served.node.stop();
-  served.node.use_environment(
-      {"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_DIE_AT=", GetParam())});
+  served.node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_DIE_AT=", GetParam())});
   served.node.start();
   Visitors visitors({.port = served.port(),
                      .keeping = 2,
@@ -154,27 +152,26 @@ TEST_P(KilledAt, TheMoveIsFinishedOrTakenBack) {
   expect_replay_agrees(served.node);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Steps, KilledAt,
-    testing::Values("stepped:move-asked", "committed:move-asked", "performed:create-instance",
-                    "stepped:instance-created", "committed:instance-created",
-                    "performed:start-job", "stepped:job-ready", "committed:job-ready",
-                    "performed:switch-traffic", "stepped:traffic-switched",
-                    "committed:traffic-switched", "stepped:traffic-drained",
-                    "committed:traffic-drained", "performed:stop-job", "stepped:job-exited",
-                    "committed:job-exited"),
-    [](const auto& each) {
-      std::string name = each.param;
-      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Steps, KilledAt,
+                         testing::Values("stepped:move-asked", "committed:move-asked",
+                                         "performed:create-instance", "stepped:instance-created",
+                                         "committed:instance-created", "performed:start-job",
+                                         "stepped:job-ready", "committed:job-ready",
+                                         "performed:switch-traffic", "stepped:traffic-switched",
+                                         "committed:traffic-switched", "stepped:traffic-drained",
+                                         "committed:traffic-drained", "performed:stop-job",
+                                         "stepped:job-exited", "committed:job-exited"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           for (char& c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           return name;
+                         });
 
 // Processes that die in the middle: each leaves the job served from one place.
 TEST(LiveMoves, AReplicaThatNeverGetsReadyIsTakenBack) {
-  const Served::Probe impatient{{"kind", "http"},
-                                {"path", "/health"},
-                                {"interval", "20ms"},
-                                {"deadline", "1s"}};
+  const Served::Probe impatient{
+      {"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}, {"deadline", "1s"}};
   Served served({}, {{"probe", impatient}});
   const auto before = served.place();
   served.load_for(3'600'000);
@@ -279,7 +276,8 @@ TEST(LiveMoves, ThePapersExternalFragmentationIsMendedLive) {
   ASSERT_TRUE(served.move(0, 0)) << node.log();
   std::vector<std::uint64_t> brief;
   for (int i = 0; i < 2; ++i) {
-    brief.push_back(node.submit("1g.5gb", cat("while [ ! -e ", node.at("end"), " ]; do sleep 0.02; done")));
+    brief.push_back(
+        node.submit("1g.5gb", cat("while [ ! -e ", node.at("end"), " ]; do sleep 0.02; done")));
   }
   for (const auto id : brief) node.await(id, "running");
   ASSERT_EQ(node.job(two).at("start"), 4);
@@ -304,11 +302,11 @@ TEST(LiveMoves, ThePapersExternalFragmentationIsMendedLive) {
 // Batch jobs by their checkpoints.
 class Training : public testing::Test {
  protected:
-  Training()
-      : node({.config = "[scheduler]\nmigration = \"off\"\ncooldown = \"0s\"\n"}) {
+  Training() : node({.config = "[scheduler]\nmigration = \"off\"\ncooldown = \"0s\"\n"}) {
     node.start();
   }
-  std::uint64_t train(const std::string& script, const json::object& move = {{"way", "checkpoint"}}) {
+  std::uint64_t train(const std::string& script,
+                      const json::object& move = {{"way", "checkpoint"}}) {
     const auto id = node.submit("1g.5gb", script, {{"move", move}});
     node.await(id, "running");
     return id;
@@ -360,10 +358,11 @@ TEST_F(Training, StaysWhereItIsIfItSavesNothing) {
 // The successor dies, does not come, or says nothing: the original goes on, and never did both run.
 TEST_F(Training, GoesOnWhereItWasIfItsSuccessorFails) {
   for (const char* successor : {"exit 3", "sleep 1000", "kill -9 $$"}) {
-    const auto id = train(
-        cat("C=$TANGRAM_CHECKPOINT; if [ \"$TANGRAM_RESUME\" = 1 ]; then ", successor,
-            "; fi; trap ': > $C/saved' USR1; i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done"),
-        {{"way", "checkpoint"}, {"deadline", "600ms"}});
+    const auto id =
+        train(cat("C=$TANGRAM_CHECKPOINT; if [ \"$TANGRAM_RESUME\" = 1 ]; then ", successor,
+                  "; fi; trap ': > $C/saved' USR1; i=0; while :; do i=$((i+1)); echo $i; sleep "
+                  "0.02; done"),
+              {{"way", "checkpoint"}, {"deadline", "600ms"}});
     const auto before = place(id);
     ask_move(id, 1 - before.first, 0);
     await_rest(id);
@@ -388,8 +387,8 @@ TEST_P(TrainingKilledAt, NeverRunsTwice) {
           "if [ \"$TANGRAM_RESUME\" = 1 ]; then i=$(cat $C/i); : > $C/resumed; fi; "
           "while [ $i -lt 100 ]; do i=$((i+1)); echo $TANGRAM_RUN_ID $i >> ",
           node.at("steps"), "; sleep 0.02; done");
-  const auto id = node.submit("1g.5gb", script,
-                              {{"move", {{"way", "checkpoint"}, {"deadline", "5s"}}}});
+  const auto id =
+      node.submit("1g.5gb", script, {{"move", {{"way", "checkpoint"}, {"deadline", "5s"}}}});
   node.await(id, "running");
   eventually("it has begun", [&] { return node.folder().read("steps").size() > 20; });
   node.stop();
@@ -419,16 +418,18 @@ TEST_P(TrainingKilledAt, NeverRunsTwice) {
   eventually("nothing is left", [&] { return node.shims().empty(); });
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Steps, TrainingKilledAt,
-    testing::Values("committed:move-asked", "committed:instance-created", "performed:start-job",
-                    "stepped:job-ready", "committed:job-ready", "committed:traffic-switched",
-                    "committed:traffic-drained", "performed:stop-job", "stepped:job-exited"),
-    [](const auto& each) {
-      std::string name = each.param;
-      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Steps, TrainingKilledAt,
+                         testing::Values("committed:move-asked", "committed:instance-created",
+                                         "performed:start-job", "stepped:job-ready",
+                                         "committed:job-ready", "committed:traffic-switched",
+                                         "committed:traffic-drained", "performed:stop-job",
+                                         "stepped:job-exited"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           for (char& c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace tangram::tests

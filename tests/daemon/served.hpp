@@ -1,5 +1,5 @@
-// Served: a node with the example service on it, reached through its endpoint and moved by hand. One
-// rule: nothing in it is a stand-in, as in Node.
+// Served: a node with the example service on it, reached through its endpoint and moved by hand.
+// One rule: nothing in it is a stand-in, as in Node.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,7 @@ class Served {
  public:
   // The scheduler's own moves are off unless the options say otherwise.
   using Probe = boost::json::object;
-  explicit Served(NodeOptions options = {}, const boost::json::object& more = {},
-                  int load_ms = 50);
+  explicit Served(NodeOptions options = {}, const boost::json::object& more = {}, int load_ms = 50);
 
   Node node;
   std::uint64_t job = 0;

@@ -1,7 +1,7 @@
 // Visitors: clients of a service while it is moved about. Some keep their connection, some open one
-// per request, some listen to a stream for seconds. What each was told is checked: the answer to the
-// very question, once, whole; the tokens of a stream from the first to the last. One rule: nobody
-// asks twice: what fails has failed.
+// per request, some listen to a stream for seconds. What each was told is checked: the answer to
+// the very question, once, whole; the tokens of a stream from the first to the last. One rule:
+// nobody asks twice: what fails has failed.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ namespace tangram::tests {
 
 struct VisitorsOptions {
   std::uint16_t port = 0;
-  int keeping = 8;                         // connections that are kept alive
-  int passing = 4;                         // who come anew for every request
-  double requests_per_second = 550;        // of all of them together
-  int listening = 50;                      // streams at a time
+  int keeping = 8;                            // connections that are kept alive
+  int passing = 4;                            // who come anew for every request
+  double requests_per_second = 550;           // of all of them together
+  int listening = 50;                         // streams at a time
   std::chrono::milliseconds shortest{2'000};  // of a stream
   std::chrono::milliseconds longest{8'000};
   double tokens_per_second = 20;  // that the service streams

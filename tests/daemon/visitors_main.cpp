@@ -1,7 +1,7 @@
 // A service that is moved while many use it: keep-alive and one-shot requests and long streams
 // through its endpoint, move after move on its own GPU and to another, and, if asked, a restart of
-// the daemon (by turns ended and killed) now and then. Figures are printed; a request that failed, was
-// answered twice or out of order is a failure.
+// the daemon (by turns ended and killed) now and then. Figures are printed; a request that failed,
+// was answered twice or out of order is a failure.
 //
 //   visitors [100] [0]   so many moves, and so many restarts spread over them
 #include <cstdio>
@@ -36,8 +36,8 @@ TEST(Visitors, NoneFails) {
     } else {
       done += served.move(gpu, start) ? 1 : 0;
     }
-    std::fprintf(stderr, "\r%d of %d moves, %llu requests, %llu streams, %llu failed ", i + 1, moves,
-                 static_cast<unsigned long long>(visitors.requests),
+    std::fprintf(stderr, "\r%d of %d moves, %llu requests, %llu streams, %llu failed ", i + 1,
+                 moves, static_cast<unsigned long long>(visitors.requests),
                  static_cast<unsigned long long>(visitors.streams),
                  static_cast<unsigned long long>(visitors.failures()));
   }
@@ -45,7 +45,8 @@ TEST(Visitors, NoneFails) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   std::printf(
-      "\n%d of %d moves done, %d restarts, in %.0f s: %llu requests (%.0f/s), %llu streams with %llu "
+      "\n%d of %d moves done, %d restarts, in %.0f s: %llu requests (%.0f/s), %llu streams with "
+      "%llu "
       "tokens, %llu failed\n",
       done, moves, restarts, seconds, static_cast<unsigned long long>(visitors.requests),
       static_cast<double>(visitors.requests) / seconds,

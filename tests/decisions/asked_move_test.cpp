@@ -1,9 +1,10 @@
 // Moves that people ask for: what is refused, with which words, and where a move goes; and plans
 // that bring FragCost down: every step gains and can be made, and the end is what was promised.
+#include "core/asked_move.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/asked_move.hpp"
 #include "core/snapshot.hpp"
 #include "mig/catalog.hpp"
 #include "policies/defrag.hpp"
@@ -16,8 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 core::Node node_of(std::vector<std::vector<core::SnapshotJob>> gpus) {
-  static const auto model =
-      std::make_shared<const mig::Model>(**mig::find_model("A100-40GB"));
+  static const auto model = std::make_shared<const mig::Model>(**mig::find_model("A100-40GB"));
   core::Snapshot snapshot;
   for (auto& jobs : gpus) {
     snapshot.gpus.push_back({.model = model, .jobs = std::move(jobs), .idle = {}});
