@@ -110,8 +110,8 @@ Endpoints::DoorPtr Endpoints::make_door(std::uint64_t job) {
 }
 
 std::optional<std::uint16_t> Endpoints::free_port() const {
-  const int count = options_.last_port - options_.first_port + 1;
-  for (int i = 0; i < count; ++i) {
+  const unsigned count = options_.last_port - options_.first_port + 1U;
+  for (unsigned i = 0; i < count; ++i) {
     const auto port =
         static_cast<std::uint16_t>(options_.first_port + (threads_->next_port++ % count));
     const bool taken = std::ranges::any_of(engine_.records().jobs(), [&](const auto& each) {

@@ -2,6 +2,8 @@
 // durable about it is in the job's row and in its folder; this can be lost at any moment.
 #pragma once
 
+#include <random>
+
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
@@ -14,7 +16,8 @@ struct Endpoints::Threads {
   explicit Threads(boost::asio::io_context& loop) : count_timer(loop) {}
   boost::asio::thread_pool starting{2};
   boost::asio::steady_timer count_timer;
-  int next_port = 0;
+  // Anywhere: two daemons on one machine would else choose the same port in the same moment.
+  unsigned next_port = std::random_device()() % 10'000;
 };
 
 struct Endpoints::Door {

@@ -107,10 +107,10 @@ void Supervisor::begin(const RunPtr& run, const store::RunRow& row) {
 }
 
 std::optional<std::uint16_t> Supervisor::free_port() const {
-  const int count = options_.last_port - options_.first_port + 1;
-  for (int i = 0; i < count; ++i) {
-    const int number = options_.first_port + (threads_->next_port++ % count);
-    const auto port = static_cast<std::uint16_t>(number);
+  const unsigned count = options_.last_port - options_.first_port + 1U;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto port =
+        static_cast<std::uint16_t>(options_.first_port + (threads_->next_port++ % count));
     const bool taken = std::ranges::any_of(engine_.records().runs(), [&](const auto& each) {
       return !each.second.over && each.second.port == port;
     });

@@ -2,6 +2,8 @@
 // rule: only the .cpp files of Supervisor include it.
 #pragma once
 
+#include <random>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -12,7 +14,8 @@ namespace tangram::daemon {
 
 struct Supervisor::Threads {
   boost::asio::thread_pool starting{4};
-  int next_port = 0;
+  // Anywhere: two daemons on one machine would else choose the same port in the same moment.
+  unsigned next_port = std::random_device()() % 10'000;
   int strays = 0;
 };
 
