@@ -239,6 +239,7 @@ json::value to_json(const RunSpec& spec) {
                    {"cgroup", spec.cgroup}};
   if (spec.user) out["user"] = to_json(*spec.user);
   if (spec.time_limit) out["time_limit_ms"] = spec.time_limit->count();
+  if (spec.time_spent.count() != 0) out["time_spent_ms"] = spec.time_spent.count();
   if (spec.cpu_percent) out["cpu_percent"] = *spec.cpu_percent;
   if (spec.memory_bytes) out["memory_bytes"] = *spec.memory_bytes;
   return out;
@@ -260,6 +261,9 @@ Result<RunSpec> read_run_spec(const json::value& document) {
   keys.duration("grace_ms", spec.grace);
   if (keys.find("time_limit_ms", false) != nullptr) {
     keys.duration("time_limit_ms", spec.time_limit.emplace());
+  }
+  if (keys.find("time_spent_ms", false) != nullptr) {
+    keys.duration("time_spent_ms", spec.time_spent);
   }
   keys.texts("probe_command", spec.probe_command);
   keys.duration("probe_timeout_ms", spec.probe_timeout);

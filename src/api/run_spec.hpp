@@ -52,7 +52,9 @@ struct RunSpec {
   std::map<std::string, ResourceLimit> resource_limits;
   std::chrono::milliseconds grace{10'000};
   std::optional<std::chrono::milliseconds> time_limit;  // kept by the shim, daemon or not
-  std::vector<std::string> probe_command;               // empty: none
+  // Of the limit, by the runs that this one goes on for after moves.
+  std::chrono::milliseconds time_spent{0};
+  std::vector<std::string> probe_command;  // empty: none
   std::chrono::milliseconds probe_timeout{2'000};
   std::uint64_t log_bytes = 64ULL << 20U;  // of one file of a log, then it is rotated
   std::uint32_t log_files = 4;             // kept, the current one included
@@ -88,8 +90,10 @@ struct ExitRecord {
 //     "over" carries "exit": the ExitRecord, is sent after the exit file is durable, and the
 //     shim ends after it; whoever sees the end of the stream reads the exit file.
 //   client → shim:
-//     {"do":"stop"} | {"do":"stop","grace_ms":0}   SIGTERM, grace, SIGKILL; repeated: the shorter
-//     {"do":"signal","signal":10}                   to the main process's group
+//     {"do":"stop"} | {"do":"stop","grace_ms":0}   SIGTERM, grace, SIGKILL; repeated: the shorter;
+//                                                   what is frozen is killed at once
+//     {"do":"signal","signal":10}                   to the main process's group; "to":"main": to it
+//                                                   alone; refused while the run is frozen
 //     {"do":"probe","id":7}      → {"probe":7,"ok":true|false,"detail":"…"}
 //     {"do":"freeze","id":8} | {"do":"thaw","id":9}  → {"done":8,"ok":…,"detail":"…"}
 //   A line that is none of these → {"error":"…"}; nothing else happens.

@@ -35,7 +35,7 @@ struct Run {
   bool is_replica = false;  // of a job that runs elsewhere
   api::MoveWay way = api::MoveWay::kNever;
   api::MoveOptions move;
-  bool is_frozen = false;
+  bool is_frozen = false;  // it was asked to be, and is not known to have been thawed since
   std::string checkpoint;  // the folder where its job keeps one; empty: it does not
   std::map<std::int64_t, std::function<void(Result<void>)>> questions;  // to its shim, by number
   std::int64_t last_question = 0;

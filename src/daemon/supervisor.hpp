@@ -80,6 +80,7 @@ class Supervisor {
     std::string checkpoint;
   };
   [[nodiscard]] std::optional<Moving> moving_of(core::RunId run) const;
+  // To its main process only.
   [[nodiscard]] Result<void> signal(core::RunId run, int signal);
   // Freezes all its processes or lets them go on; never answered within the call.
   void freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done);

@@ -72,7 +72,8 @@ Result<void> Supervisor::signal(core::RunId run, int signal) {
   if (at == runs_.end() || !at->second->link || !at->second->pid) {
     return failed(cat("run ", run.value(), " has no process that could be signalled."));
   }
-  at->second->link->send({{"do", "signal"}, {"signal", signal}});
+  // A loader or a tool that the job has forked knows nothing of this signal, and would die of it.
+  at->second->link->send({{"do", "signal"}, {"signal", signal}, {"to", "main"}});
   return {};
 }
 
@@ -86,9 +87,11 @@ void Supervisor::freeze(core::RunId run, bool frozen, std::function<void(Result<
   }
   const RunPtr& each = at->second;
   const std::int64_t id = ++each->last_question;
-  each->questions[id] = [weak = std::weak_ptr<Run>(each), frozen,
+  if (frozen) each->is_frozen = true;
+  each->questions[id] = [weak = std::weak_ptr<Run>(each), id, frozen,
                          done = std::move(done)](const Result<void>& result) {
-    if (const auto self = weak.lock(); self && result) self->is_frozen = frozen;
+    const auto self = weak.lock();
+    if (self && result && !frozen && id == self->last_question) self->is_frozen = false;
     done(result);
   };
   each->link->send({{"do", frozen ? "freeze" : "thaw"}, {"id", id}});

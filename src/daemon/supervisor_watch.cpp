@@ -301,6 +301,12 @@ Result<void> Supervisor::signal(std::uint64_t job, int signal) {
     return std::unexpected(Error{ErrorCode::kUnavailable,
                                  cat("job ", job, " has no process that could be signalled.")});
   }
+  if (at->second->is_frozen) {  // its shim would refuse, but nobody listens to that
+    return std::unexpected(
+        Error{ErrorCode::kUnavailable,
+              cat("job ", job, " is frozen while it is moved: it gets no signals until that is "
+                                 "done. Try again, or cancel it.")});
+  }
   at->second->link->send({{"do", "signal"}, {"signal", signal}});
   return {};
 }

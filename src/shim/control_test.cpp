@@ -21,6 +21,20 @@ TEST(ShimControl, SendsASignalToTheJob) {
   EXPECT_TRUE(run.prints("usr1"));
 }
 
+TEST(ShimControl, SendsASignalToTheMainProcessOnly) {
+  TestRun run(
+      "sh -c \"trap 'echo child' USR1; echo up; while :; do sleep 0.01; done\" & "
+      "trap 'echo main' USR1; while :; do wait; done");
+  run.start();
+  ASSERT_TRUE(run.prints("up"));
+  auto client = run.client();
+  client.send(R"({"do":"signal","signal":10,"to":"main"})");
+  ASSERT_TRUE(run.prints("main"));
+  EXPECT_THAT(run.output(), ::testing::Not(HasSubstr("child")));
+  client.send(R"({"do":"signal","signal":10,"to":"group"})");
+  EXPECT_TRUE(run.prints("child"));
+}
+
 TEST(ShimControl, RefusesLinesItDoesNotUnderstand) {
   TestRun run("exec sleep 1000");
   run.start();
@@ -28,8 +42,9 @@ TEST(ShimControl, RefusesLinesItDoesNotUnderstand) {
   for (const char* line :
        {"", "x", "[]", "7", "{}", R"({"do":7})", R"({"do":"dance"})", R"({"do":"signal"})",
         R"({"do":"signal","signal":0})", R"({"do":"signal","signal":65})",
-        R"({"do":"signal","signal":"TERM"})", R"({"do":"probe"})", R"({"do":"freeze","id":-1})",
-        R"({"do":"stop","grace_ms":-1})", R"({"do":"stop","grace_ms":1.5})", "\xff\x01"}) {
+        R"({"do":"signal","signal":"TERM"})", R"({"do":"signal","signal":10,"to":"all"})",
+        R"({"do":"probe"})", R"({"do":"freeze","id":-1})", R"({"do":"stop","grace_ms":-1})",
+        R"({"do":"stop","grace_ms":1.5})", "\xff\x01"}) {
     ASSERT_TRUE(client.send(line));
     const auto answer = client.next_with("error");
     EXPECT_TRUE(answer) << line;
@@ -216,15 +231,44 @@ TEST(ShimControl, FreezesAndThaws) {
   EXPECT_TRUE(eventually([&] { return run.output().size() > size + 20; }));
 }
 
-TEST(ShimControl, AFrozenRunCanBeStopped) {
-  TestRun run("trap 'exit 6' TERM; echo up; while :; do sleep 0.01; done");
+// Its successor may be running: nothing lets it go on, not even to end in order.
+TEST(ShimControl, AFrozenRunEndsWhereItStands) {
+  enum class By : std::uint8_t { kRequest, kSignalToTheShim, kTimeLimit };
+  for (const By by : {By::kRequest, By::kSignalToTheShim, By::kTimeLimit}) {
+    TestRun run("trap 'echo went on' TERM; echo up; while :; do sleep 0.01; done");
+    if (by == By::kTimeLimit) run.spec.time_limit = std::chrono::milliseconds(1'000);
+    run.start();
+    ASSERT_TRUE(run.prints("up"));
+    auto client = run.client();
+    client.send(R"({"do":"freeze","id":1})");
+    ASSERT_EQ(client.next_with("done")->at("ok"), true);
+    if (by == By::kRequest) client.send(R"({"do":"stop"})");
+    if (by == By::kSignalToTheShim) ::kill(run.shim(), SIGTERM);
+    const auto record = run.record();
+    EXPECT_EQ(record.signal, SIGKILL);
+    EXPECT_EQ(record.time_limit, by == By::kTimeLimit);
+    EXPECT_EQ(run.output(), "up\n");
+  }
+}
+
+TEST(ShimControl, AFrozenRunGetsNoSignals) {
+  TestRun run("trap 'echo usr1' USR1; echo up; while :; do sleep 0.01; done");
   run.start();
   ASSERT_TRUE(run.prints("up"));
   auto client = run.client();
   client.send(R"({"do":"freeze","id":1})");
-  ASSERT_TRUE(client.next_with("done"));
-  client.send(R"({"do":"stop"})");
-  EXPECT_EQ(run.record().code, 6);
+  ASSERT_EQ(client.next_with("done")->at("ok"), true);
+  for (const char* line : {R"({"do":"signal","signal":18})", R"({"do":"signal","signal":10})"}) {
+    client.send(line);
+    EXPECT_EQ(client.next_with("error")->at("error"), "cannot signal the job: the run is frozen.");
+  }
+  for (const Process& process : processes_of({.tag = run.spec.tag})) {
+    EXPECT_TRUE(process.stopped || process.held) << process.pid;
+  }
+  client.send(R"({"do":"thaw","id":2})");
+  ASSERT_EQ(client.next_with("done")->at("ok"), true);
+  client.send(R"({"do":"signal","signal":10})");
+  EXPECT_TRUE(run.prints("usr1"));
 }
 
 }  // namespace

@@ -104,6 +104,18 @@ TEST(ShimEnd, KeepsTheTimeLimit) {
   EXPECT_GE(record.ended - record.started, milliseconds(95));
 }
 
+// Of a job that was moved: its earlier runs count.
+TEST(ShimEnd, TimeSpentBeforeCountsForTheLimit) {
+  for (const seconds spent : {seconds(3'599), seconds(3'700)}) {
+    TestRun run("exec sleep 1000");
+    run.spec.time_limit = seconds(3'600);
+    run.spec.time_spent = spent;
+    const auto record = run.run();
+    EXPECT_TRUE(record.time_limit);
+    EXPECT_EQ(record.reason, "time limit of 1h reached");
+  }
+}
+
 TEST(ShimEnd, AJobInTimeHasNothingToDoWithItsLimit) {
   TestRun run("exit 0");
   run.spec.time_limit = seconds(1'000);

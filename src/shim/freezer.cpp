@@ -26,13 +26,6 @@ void Freezer::ask(ClientId client, std::int64_t id, bool frozen) {
   step(now);
 }
 
-void Freezer::let_go() {
-  if (!frozen_) return;
-  conclude(false, "the run is being stopped.");
-  frozen_ = false;
-  if (const auto pushed = push(); !pushed) note(pushed.error().message);
-}
-
 std::optional<Moment> Freezer::deadline() const {
   if (asked_.empty()) return std::nullopt;
   return next_;

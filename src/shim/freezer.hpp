@@ -1,6 +1,6 @@
 // Freezer: holds all processes of a run where they are, and lets them go on. With a cgroup the
 // kernel does it; without, SIGSTOP goes round until a look at all of them finds none running. One
-// rule: "frozen" is answered only when nothing of the run runs.
+// rule: "frozen" is answered only when nothing of the run runs, and only a thaw ends it.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,6 @@ class Freezer {
   Freezer(const RunMark& mark, Answer answer) : mark_(mark), answer_(std::move(answer)) {}
 
   void ask(ClientId client, std::int64_t id, bool frozen);
-  // Without being asked: a run that is to end must run.
-  void let_go();
   [[nodiscard]] bool is_wanted() const { return frozen_; }
 
   [[nodiscard]] std::optional<Moment> deadline() const;

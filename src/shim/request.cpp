@@ -37,7 +37,12 @@ Result<Request> parse_stop(const json::object& object) {
 Result<Request> parse_signal(const json::object& object) {
   const auto signal = number(object, "signal", 1, NSIG - 1);
   if (!signal) return std::unexpected(signal.error());
-  return SignalRequest{static_cast<int>(*signal)};
+  const json::value* to = object.if_contains("to");
+  if (to != nullptr && *to != "main" && *to != "group") {
+    return invalid("\"to\" must be \"main\" or \"group\".");
+  }
+  return SignalRequest{.signal = static_cast<int>(*signal),
+                       .only_main = to != nullptr && *to == "main"};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct StopRequest {
 };
 struct SignalRequest {
   int signal = 0;
+  bool only_main = false;  // not to the rest of its group
 };
 struct ProbeRequest {
   std::int64_t id = 0;

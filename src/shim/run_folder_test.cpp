@@ -32,6 +32,7 @@ api::RunSpec full_spec() {
                           {"as", {.soft = std::numeric_limits<std::uint64_t>::max(), .hard = 1}}};
   spec.grace = std::chrono::milliseconds(1);
   spec.time_limit = std::chrono::hours(1);
+  spec.time_spent = std::chrono::minutes(7);
   spec.probe_command = {"true"};
   spec.log_bytes = 5;
   spec.log_files = 1;

@@ -126,15 +126,14 @@ void Supervisor::on_end_of_job(int status) {
 void Supervisor::begin_stop(milliseconds grace) {
   limit_at_.reset();
   if (phase_ >= Phase::kKilling) return;
-  // What is frozen and has no time left ends where it stands: its successor may be running.
-  if (grace == milliseconds::zero() && freezer_.is_wanted()) return begin_kill();
+  // What is frozen ends where it stands, whoever asks: its successor may be running.
+  if (freezer_.is_wanted()) return begin_kill();
   const Moment at = boot_now() + grace;
   kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
   if (phase_ == Phase::kStopping) return;
   phase_ = Phase::kStopping;
   // A job that stands still could not obey.
   if (signal_group(SIGTERM) == 0) (void)signal_group(SIGCONT);
-  freezer_.let_go();
   announce();
 }
 

@@ -68,8 +68,9 @@ class Supervisor {
   void on_request(ClientId client, const FreezeRequest& request);
   void complain(ClientId client, std::string_view mistake);
   [[nodiscard]] Answer answer_as(const char* key);
-  // To the job's process group; 0, or why not.
+  // To the job's process group, or to its main process only; 0, or why not.
   [[nodiscard]] int signal_group(int signal) const;
+  [[nodiscard]] int signal_main(int signal) const;
 
   const api::RunSpec& spec_;
   const Claim& claim_;

@@ -61,7 +61,7 @@ void Supervisor::start_job() {
   }
   job_ = *std::move(child);
   pid_ = job_->pid;
-  if (spec_.time_limit) limit_at_ = boot_now() + *spec_.time_limit;
+  if (spec_.time_limit) limit_at_ = boot_now() + *spec_.time_limit - spec_.time_spent;
 }
 
 Result<Launch> Supervisor::open_streams() {

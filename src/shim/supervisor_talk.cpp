@@ -68,8 +68,14 @@ void Supervisor::on_request(ClientId /*client*/, const StopRequest& request) {
 }
 
 void Supervisor::on_request(ClientId client, const SignalRequest& request) {
+  if (freezer_.is_wanted()) {  // SIGCONT would let it go on beside its successor
+    complain(client, "cannot signal the job: the run is frozen.");
+    return;
+  }
   const bool is_there = phase_ == Phase::kRunning || phase_ == Phase::kStopping;
-  const int code = is_there ? signal_group(request.signal) : ESRCH;
+  const int code = !is_there           ? ESRCH
+                   : request.only_main ? signal_main(request.signal)
+                                       : signal_group(request.signal);
   if (code != 0) complain(client, cat("cannot signal the job: ", why(code), "."));
 }
 
@@ -103,7 +109,11 @@ Answer Supervisor::answer_as(const char* key) {
 int Supervisor::signal_group(int signal) const {
   if (!job_) return ESRCH;
   if (::kill(-job_->pid, signal) == 0) return 0;
-  // Before its setsid() the child has no group of its own.
+  return signal_main(signal);  // before its setsid() the child has no group of its own
+}
+
+int Supervisor::signal_main(int signal) const {
+  if (!job_) return ESRCH;
   return ::kill(job_->pid, signal) == 0 ? 0 : errno;
 }
 
