@@ -123,8 +123,10 @@ Result<bool> forbid_start(const std::string& folder) {
   const auto claim = Claim::take(at.get());
   if (claim) {
     const auto marked = claim->mark_started("");
-    if (!marked) return failed(marked.error().reason);
-    return true;
+    if (marked) return true;
+    // Not even room for that; but removing needs none, and without a specification nothing is run.
+    if (::unlinkat(at.get(), api::kSpecFile, 0) == 0 || errno == ENOENT) return true;
+    return failed(marked.error().reason);
   }
   const ShimExit code = claim.error().code;
   if (code == ShimExit::kAlreadyRunning || code == ShimExit::kAlreadyRan) return false;

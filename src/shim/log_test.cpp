@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shim/claim.hpp"
 #include "shim/rotating_log.hpp"
 #include "shim/test_run.hpp"
 
@@ -200,6 +201,22 @@ TEST(ShimFullDisk, TheJobGoesOnAndItsEndIsKept) {
   run.base().write("full-again", "");
   const auto record = run.record();
   EXPECT_EQ(record.code, 5);
+}
+
+TEST(ShimFullDisk, AStartCanBeForbiddenWithoutRoom) {
+  TestRun run("");
+  const SmallDisk disk(run.folder());
+  if (!disk.is_there()) GTEST_SKIP() << "needs root, to mount a small disk";
+  run.spec.command = {"touch", run.base().at("ran")};
+  run.prepare();
+  disk.fill();
+  const auto forbidden = forbid_start(run.folder());
+  ASSERT_TRUE(forbidden) << forbidden.error().message;
+  EXPECT_TRUE(*forbidden);
+  disk.empty();
+  run.start_prepared();
+  EXPECT_EQ(run.wait(), ShimExit::kBadSpec);
+  EXPECT_FALSE(run.base().has("ran"));
 }
 
 TEST(ShimFullDisk, NothingIsRunWithoutRoomForItsEnd) {
