@@ -2,9 +2,9 @@
 #include "daemon/checkpoint_mover.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <string>
 #include <unistd.h>
 #include <utility>
 
@@ -15,6 +15,8 @@
 
 #include "api/job.hpp"
 #include "base/text.hpp"
+#include "daemon/checkpoint_folder.hpp"
+#include "daemon/die_at.hpp"
 #include "daemon/supervisor.hpp"
 
 namespace tangram::daemon {
@@ -23,17 +25,6 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{20};
 
 }  // namespace
-
-Result<void> make_checkpoint_folder(const std::string& folder, std::uint32_t uid,
-                                    std::uint32_t gid) {
-  const auto wrong = [&] {
-    return failed(cat("cannot make the checkpoint folder ", tangram::quoted(folder), ": ",
-                      std::strerror(errno), "."));
-  };
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return wrong();
-  if (geteuid() == 0 && lchown(folder.c_str(), uid, gid) != 0) return wrong();
-  return {};
-}
 
 // One checkpoint that was asked for.
 struct CheckpointMover::Saving {

@@ -5,11 +5,8 @@
 // rule: never do both run: what freezes comes before what starts, and what ends before what thaws.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
 
 #include "daemon/engine.hpp"
 #include "daemon/mover.hpp"
@@ -21,13 +18,6 @@ class io_context;
 namespace tangram::daemon {
 
 class Supervisor;
-
-inline constexpr const char* kSavedFile = "saved";
-inline constexpr const char* kResumedFile = "resumed";
-
-// The folder that all runs of a job share; made for its user, and for nobody else. Blocks.
-[[nodiscard]] Result<void> make_checkpoint_folder(const std::string& folder, std::uint32_t uid,
-                                                  std::uint32_t gid);
 
 class CheckpointMover : public Mover {
  public:

@@ -2,6 +2,7 @@
 #include "daemon/supervisor.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -10,7 +11,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "daemon/checkpoint_mover.hpp"
+#include "daemon/checkpoint_folder.hpp"
 #include "daemon/hardware.hpp"
 #include "daemon/spawn.hpp"
 #include "daemon/supervisor_threads.hpp"
@@ -53,6 +54,11 @@ void Supervisor::set_defaults(const SupervisorOptions& options) {
 // Run numbers could come back when a store is restored from a backup; with the time they cannot.
 std::string Supervisor::folder_of(const store::RunRow& row) const {
   return cat(options_.runs, "/", row.run, "-", row.asked.time_since_epoch().count());
+}
+
+// The same of jobs.
+std::string Supervisor::checkpoint_of(const store::JobRow& row) const {
+  return cat(options_.checkpoints, "/", row.id, "-", row.submitted.time_since_epoch().count());
 }
 
 std::string Supervisor::tag_of(const std::string& folder) const {
@@ -146,8 +152,11 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   if (options_.descriptors) run.spec.resource_limits.try_emplace("nofile", *options_.descriptors);
   run.spec.environment["TANGRAM_GPU_UUID"] = hardware_.uuid_of(run.gpu);
   for (const auto& [name, value] : options_.emulated) run.spec.environment[name] = value;
+  // A job that was submitted from within another has that one's.
+  run.spec.environment.erase("TANGRAM_CHECKPOINT");
+  run.spec.environment.erase("TANGRAM_RESUME");
   if (run.way == api::MoveWay::kCheckpoint) {
-    run.checkpoint = cat(options_.checkpoints, "/", run.job.value());
+    run.checkpoint = checkpoint_of(**job);
     run.spec.environment["TANGRAM_CHECKPOINT"] = run.checkpoint;
     if (run.is_replica) run.spec.environment["TANGRAM_RESUME"] = "1";
   }
@@ -163,6 +172,10 @@ void Supervisor::spawn(const RunPtr& run) {
     if (!checkpoint.empty()) {
       const std::uint32_t gid = spec.user ? spec.user->gid : 0;
       if (auto made = make_checkpoint_folder(checkpoint, uid, gid); !made) return made;
+      // Also after a crash the job goes on from what it has saved.
+      const auto has_one = has_checkpoint(checkpoint);
+      if (!has_one) return std::unexpected(has_one.error());
+      if (*has_one) spec.environment["TANGRAM_RESUME"] = "1";
     }
     if (auto made = shim::prepare_folder(run_folder, spec); !made) return made;
     return start_shim(shim, run_folder, time);

@@ -89,7 +89,7 @@ class Supervisor {
 
   [[nodiscard]] std::optional<int> pid_of(std::uint32_t run) const;
   [[nodiscard]] std::string folder_of(const store::RunRow& row) const;
-  // Of runs that history has forgotten.
+  // Of runs that history has forgotten, and with them of their jobs.
   void remove_folders(const std::vector<std::uint32_t>& runs);
   void set_defaults(const SupervisorOptions& options);
 
@@ -107,6 +107,8 @@ class Supervisor {
   [[nodiscard]] RunPtr make_run(const core::StartJob& wanted, const store::RunRow& row);
   [[nodiscard]] std::string tag_of(const std::string& folder) const;
   [[nodiscard]] Result<void> complete(Run& run, const store::RunRow& row);
+  [[nodiscard]] Result<std::chrono::milliseconds> time_spent(core::JobId id) const;
+  [[nodiscard]] std::string checkpoint_of(const store::JobRow& row) const;
   [[nodiscard]] std::optional<std::uint16_t> free_port() const;
 
   // supervisor_watch.cpp: what shims say
@@ -135,6 +137,7 @@ class Supervisor {
   // supervisor_adopt.cpp
   void adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready, bool rebooted);
   void end_strays();
+  void remove_stray_checkpoints();
 
   boost::asio::io_context& loop_;
   Engine& engine_;

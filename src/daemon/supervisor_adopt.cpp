@@ -2,11 +2,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
 
 #include "base/text.hpp"
+#include "daemon/checkpoint_folder.hpp"
 #include "daemon/supervisor.hpp"
 #include "daemon/supervisor_threads.hpp"
 #include "shim/run_folder.hpp"
@@ -40,6 +42,7 @@ void Supervisor::adopt(bool rebooted) {
     }
   }
   if (!rebooted) end_strays();
+  remove_stray_checkpoints();
 }
 
 void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready,
@@ -92,17 +95,40 @@ void Supervisor::end_strays() {
   }
 }
 
+// Of jobs that are not in the store: forgotten without a word, or those of another store.
+void Supervisor::remove_stray_checkpoints() {
+  std::vector<std::string> strays;
+  for (const std::string& folder : checkpoint_folders(options_.checkpoints)) {
+    const auto job = engine_.store().job(job_of_checkpoint(folder));
+    if (!job) {
+      spdlog::error("{}", job.error().message);
+      return;
+    }
+    if (!*job || checkpoint_of(**job) != folder) strays.push_back(folder);
+  }
+  if (strays.empty()) return;
+  boost::asio::post(threads_->starting,
+                    [strays = std::move(strays)] { remove_checkpoints(strays); });
+}
+
+// Runs are forgotten together with their job.
 void Supervisor::remove_folders(const std::vector<std::uint32_t>& runs) {
   if (runs.empty()) return;
-  boost::asio::post(threads_->starting, [folder = options_.runs,
+  boost::asio::post(threads_->starting, [folder = options_.runs, below = options_.checkpoints,
                                          gone = std::set<std::uint64_t>(runs.begin(), runs.end())] {
+    std::set<std::uint64_t> jobs;
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
       const std::string name = entry.path().filename().string();
       const std::uint64_t run = std::strtoull(name.c_str(), nullptr, 10);
       if (!gone.contains(run) || shim::shim_lives(entry.path().string())) continue;
+      if (const auto spec = shim::read_spec(entry.path().string())) jobs.insert(spec->job);
       std::filesystem::remove_all(entry.path(), ignored);
     }
+    std::vector<std::string> checkpoints = checkpoint_folders(below);
+    std::erase_if(checkpoints,
+                  [&](const std::string& each) { return !jobs.contains(job_of_checkpoint(each)); });
+    remove_checkpoints(checkpoints);
   });
 }
 

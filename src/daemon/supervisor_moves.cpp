@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "daemon/checkpoint_mover.hpp"
+#include "daemon/checkpoint_folder.hpp"
 #include "daemon/mover.hpp"
 #include "daemon/supervisor.hpp"
 #include "daemon/supervisor_threads.hpp"

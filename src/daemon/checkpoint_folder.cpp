@@ -1,0 +1,69 @@
+// See checkpoint_folder.hpp.
+#include "daemon/checkpoint_folder.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <spdlog/spdlog.h>
+
+#include "base/text.hpp"
+
+namespace tangram::daemon {
+
+namespace fs = std::filesystem;
+
+Result<void> make_checkpoint_folder(const std::string& folder, std::uint32_t uid,
+                                    std::uint32_t gid) {
+  const auto wrong = [&] {
+    return failed(cat("cannot make the checkpoint folder ", tangram::quoted(folder), ": ",
+                      std::strerror(errno), "."));
+  };
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return wrong();
+  if (geteuid() == 0 && lchown(folder.c_str(), uid, gid) != 0) return wrong();
+  return {};
+}
+
+Result<bool> has_checkpoint(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name != kSavedFile && name != kResumedFile) return true;
+  }
+  if (!error) return false;
+  return failed(cat("cannot read the checkpoint folder ", tangram::quoted(folder), ": ",
+                    error.message(), "."));
+}
+
+void withdraw_saved(const std::string& folder) {
+  const std::string path = cat(folder, "/", kSavedFile);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return;
+  spdlog::error("cannot remove {}: {}", path, std::strerror(errno));
+}
+
+std::vector<std::string> checkpoint_folders(const std::string& below) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
+    found.push_back(at->path().string());
+  }
+  if (error) spdlog::error("cannot read the folder {}: {}", below, error.message());
+  return found;
+}
+
+std::uint64_t job_of_checkpoint(const std::string& folder) {
+  return std::strtoull(fs::path(folder).filename().c_str(), nullptr, 10);
+}
+
+void remove_checkpoints(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    fs::remove_all(folder, error);
+    if (error) spdlog::error("cannot remove the checkpoint {}: {}", folder, error.message());
+  }
+}
+
+}  // namespace tangram::daemon
