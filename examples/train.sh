@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A batch job that can be moved while it runs: it counts steps, and saves where it is when it is
 # asked to. What matters is the order of things:
-#   SIGUSR1           → save below $TANGRAM_CHECKPOINT, then create $TANGRAM_CHECKPOINT/saved
+#   SIGUSR1           → save below $TANGRAM_CHECKPOINT, create $TANGRAM_CHECKPOINT/saved, and do
+#                       nothing more until that file is gone
 #   TANGRAM_RESUME=1  → load, then create $TANGRAM_CHECKPOINT/resumed
 # Between the two it is frozen; either it goes on, or its successor does, never both.
 #
@@ -19,7 +20,12 @@ save() {
   mv "$folder/step.new" "$folder/step"         # whole or not at all
   echo "saved at step $step"
   : >"$folder/saved"
-  sleep 0.5                                    # to be frozen: what is done from here on is done again
+  # To be frozen: what is done from here on would be done again. The file is removed when this run
+  # is to go on after all; if nobody comes, it goes on too.
+  for ((i = 0; i < 100; ++i)); do
+    [[ -e $folder/saved ]] || return 0
+    sleep 0.1
+  done
 }
 trap save USR1
 

@@ -73,7 +73,14 @@ void CheckpointMover::prepare(const core::StartJob& replica, core::RunId origina
   });
 }
 
+// A move can be taken back while an answer is under way; what comes then must do nothing more.
+bool CheckpointMover::is_wanted(const SavingPtr& saving) const {
+  const auto at = savings_.find(saving->job);
+  return at != savings_.end() && at->second == saving;
+}
+
 void CheckpointMover::ask(const SavingPtr& saving) {
+  if (!is_wanted(saving)) return;
   for (const char* file : {kSavedFile, kResumedFile}) {
     const std::string path = cat(saving->folder, "/", file);
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {
@@ -92,6 +99,7 @@ void CheckpointMover::ask(const SavingPtr& saving) {
 
 // The job's own file system may have no way to be told of a change; a look costs next to nothing.
 void CheckpointMover::await(const SavingPtr& saving) {
+  if (!is_wanted(saving)) return;
   if (supervisor_.announced(saving->folder, kSavedFile)) {
     freeze(saving);
     return;
@@ -120,9 +128,8 @@ void CheckpointMover::freeze(const SavingPtr& saving) {
 }
 
 void CheckpointMover::conclude(const SavingPtr& saving, const Result<void>& result) {
-  const auto at = savings_.find(saving->job);
-  if (at == savings_.end() || at->second != saving) return;  // given up meanwhile
-  savings_.erase(at);
+  if (!is_wanted(saving)) return;
+  savings_.erase(saving->job);
   if (!result) spdlog::warn("job {}: {}", saving->job.value(), result.error().message);
   saving->prepared(result);
 }
@@ -140,9 +147,7 @@ void CheckpointMover::take_back(core::JobId job, core::RunId original) {
     at->second->timer.cancel();
     savings_.erase(at);
   }
-  supervisor_.freeze(original, false, [job](const Result<void>& thawed) {
-    if (!thawed) spdlog::error("job {}: {}", job.value(), thawed.error().message);
-  });
+  supervisor_.settle(original);
 }
 
 }  // namespace tangram::daemon

@@ -32,6 +32,7 @@ class CheckpointMover : public Mover {
   struct Saving;
   using SavingPtr = std::shared_ptr<Saving>;
 
+  [[nodiscard]] bool is_wanted(const SavingPtr& saving) const;
   void ask(const SavingPtr& saving);
   void await(const SavingPtr& saving);
   void freeze(const SavingPtr& saving);

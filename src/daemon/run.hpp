@@ -20,7 +20,7 @@
 namespace tangram::daemon {
 
 struct Run {
-  explicit Run(boost::asio::io_context& loop) : timer(loop), stop_timer(loop) {}
+  explicit Run(boost::asio::io_context& loop) : timer(loop), stop_timer(loop), freeze_timer(loop) {}
 
   core::JobId job;  // 0: a stray, of which the scheduler knows nothing
   core::RunId run;
@@ -32,11 +32,12 @@ struct Run {
   api::Probe probe;
   api::RunSpec spec;
   std::uint32_t uid = 0;
-  bool is_replica = false;  // of a job that runs elsewhere
+  bool is_replica = false;  // started as one; it may be the job by now
   api::MoveWay way = api::MoveWay::kNever;
   api::MoveOptions move;
-  bool is_frozen = false;  // it was asked to be, and is not known to have been thawed since
-  std::string checkpoint;  // the folder where its job keeps one; empty: it does not
+  bool is_frozen = false;      // it was asked to be, and is not known to have been thawed since
+  std::string freeze_trouble;  // why it could not be frozen or thawed the last time
+  std::string checkpoint;      // the folder where its job keeps one; empty: it does not
   std::map<std::int64_t, std::function<void(Result<void>)>> questions;  // to its shim, by number
   std::int64_t last_question = 0;
 
@@ -59,8 +60,9 @@ struct Run {
   std::optional<std::chrono::steady_clock::time_point> probe_until;
   std::uint64_t probe_number = 0;
   std::unique_ptr<ControlLink> link;
-  boost::asio::steady_timer timer;       // next attempt to start, link or probe
-  boost::asio::steady_timer stop_timer;  // until then it must have ended
+  boost::asio::steady_timer timer;         // next attempt to start, link or probe
+  boost::asio::steady_timer stop_timer;    // until then it must have ended
+  boost::asio::steady_timer freeze_timer;  // next attempt to freeze or thaw it
 };
 
 }  // namespace tangram::daemon

@@ -200,14 +200,16 @@ void Supervisor::spawned(const RunPtr& run, const Result<void>& result) {
 void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
   run->phase = Run::Phase::kWaiting;
   ++run->attempts;
-  const auto waited = std::chrono::steady_clock::now() - run->wanted_since;
-  if (run->stop_wanted || waited > kGiveUp) {
+  const auto until = run->wanted_since + (is_successor(*run) ? run->move.deadline : kGiveUp);
+  const auto now = std::chrono::steady_clock::now();
+  if (run->stop_wanted || now >= until) {
     never_began(run, run->stop_wanted ? "ended before it began" : why);
     return;
   }
   say(run, why);
   const int doublings = std::min(run->attempts, 6);
-  run->timer.expires_after(std::min(kLongestRetry, kFirstRetry * (1 << doublings)));
+  const auto wait = std::min(kLongestRetry, kFirstRetry * (1 << doublings));
+  run->timer.expires_at(std::min(now + wait, until));
   run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
     if (stopped || !*alive || run->phase != Run::Phase::kWaiting) return;
     const store::RunRow* row = engine_.records().run(run->run.value());
@@ -224,6 +226,14 @@ void Supervisor::say(const RunPtr& run, const std::string& why) {
             }});
 }
 
+void Supervisor::unsay(const RunPtr& run, const std::string& why) {
+  engine_.post(
+      Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](Records& records) {
+              const store::JobRow* row = records.job(id);
+              if (row != nullptr && row->reason == why) records.edit_job(id)->reason.clear();
+            }});
+}
+
 // Said only when it cannot become untrue: a shim on its way could still take the folder.
 void Supervisor::never_began(const RunPtr& run, const std::string& why) {
   const auto forbidden = shim::forbid_start(run->folder);
@@ -231,10 +241,21 @@ void Supervisor::never_began(const RunPtr& run, const std::string& why) {
     link(run);
     return;
   }
-  if (!forbidden) spdlog::error("job {}: {}", run->job.value(), forbidden.error().message);
+  if (!forbidden) {
+    spdlog::error("job {}: {}", run->job.value(), forbidden.error().message);
+    if (is_successor(*run) && std::filesystem::exists(run->folder)) return forbid_later(run, why);
+  }
   store::RunRow how;
   how.reason = why;
   gone(run, how, false);
+}
+
+// Its original goes on only when it cannot begin any more.
+void Supervisor::forbid_later(const RunPtr& run, const std::string& why) {
+  run->timer.expires_after(kFirstRetry);
+  run->timer.async_wait([this, alive = alive_, run, why](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && run->phase == Run::Phase::kWaiting) never_began(run, why);
+  });
 }
 
 std::optional<int> Supervisor::pid_of(std::uint32_t run) const {

@@ -84,6 +84,8 @@ class Supervisor {
   [[nodiscard]] Result<void> signal(core::RunId run, int signal);
   // Freezes all its processes or lets them go on; never answered within the call.
   void freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done);
+  // Freezes it or lets it go on, as the state of its job demands; tried until it is done.
+  void settle(core::RunId run);
   // Whether the job has put a file of this name there; whatever else it is, it is not followed.
   [[nodiscard]] static bool announced(const std::string& folder, const char* file);
 
@@ -101,7 +103,9 @@ class Supervisor {
   void spawn(const RunPtr& run);
   void begin(const RunPtr& run, const store::RunRow& row);
   void say(const RunPtr& run, const std::string& why);
+  void unsay(const RunPtr& run, const std::string& why);
   void never_began(const RunPtr& run, const std::string& why);
+  void forbid_later(const RunPtr& run, const std::string& why);
   void spawned(const RunPtr& run, const Result<void>& result);
   void retry_start(const RunPtr& run, const std::string& why);
   [[nodiscard]] RunPtr make_run(const core::StartJob& wanted, const store::RunRow& row);
@@ -127,15 +131,22 @@ class Supervisor {
   // supervisor_moves.cpp
   [[nodiscard]] Mover& mover_of(core::JobId job) const;
   void prepare(const RunPtr& run, const core::StartJob& wanted);
+  [[nodiscard]] bool is_successor(const Run& run) const;
   void answered(const RunPtr& run, const boost::json::object& line);
   void forget_questions(const RunPtr& run, const std::string& why);
+  void await_answer(const RunPtr& run, std::int64_t id);
   void look_for_resumed(const RunPtr& run);
   [[nodiscard]] std::optional<std::chrono::milliseconds> grace_of(const Run& run) const;
   void agree_on_freeze(const RunPtr& run);
+  void settled(const RunPtr& run, const Result<void>& result);
+  void settle_later(const RunPtr& run, std::chrono::milliseconds wait);
+  [[nodiscard]] bool has_other_run(const Run& run) const;
+  [[nodiscard]] bool has_begun(const core::Job& job) const;
   [[nodiscard]] bool was_left(const Run& run) const;
 
   // supervisor_adopt.cpp
   void adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready, bool rebooted);
+  [[nodiscard]] bool may_still_begin(const core::StartJob& was, const std::string& folder) const;
   void end_strays();
   void remove_stray_checkpoints();
 

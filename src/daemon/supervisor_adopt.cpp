@@ -53,7 +53,7 @@ void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool
   const bool over = record && *record;
   if (rebooted && !over) return;  // goes with its GPU; see Daemon
   const bool was_started = shim::was_started(folder);
-  if (!lives && !over && !was_started && !row.stop_asked) {
+  if (!lives && !over && !was_started && !row.stop_asked && !may_still_begin(was, folder)) {
     start(was);
     return;
   }
@@ -71,8 +71,15 @@ void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool
   } else if (was_started) {
     lost(run);
   } else {
-    never_began(run, "ended before it began");
+    never_began(run, row.stop_asked ? "ended before it began"
+                                    : "tangramd was restarted while it was being started");
   }
+}
+
+// Whether a shim of the last daemon's may be on its way to a folder that it has made. Preparing the
+// move anew would thaw the original, and a successor that begins then would run beside it.
+bool Supervisor::may_still_begin(const core::StartJob& was, const std::string& folder) const {
+  return was.replica && &mover_of(was.job) == checkpoint_mover_ && std::filesystem::exists(folder);
 }
 
 // Shims of runs that the scheduler has given up (its GPU was lost, the store is an older one).

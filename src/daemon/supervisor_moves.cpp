@@ -1,5 +1,5 @@
 // See supervisor.hpp: runs that are moved.
-#include <fcntl.h>
+#include <algorithm>
 #include <sys/stat.h>
 #include <utility>
 
@@ -18,6 +18,8 @@ namespace tangram::daemon {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{20};
+constexpr std::chrono::milliseconds kAnswerTime{10'000};  // a shim itself gives up before
+constexpr std::chrono::milliseconds kSettleAgain{1'000};
 
 }  // namespace
 
@@ -46,8 +48,14 @@ void Supervisor::prepare(const RunPtr& run, const core::StartJob& wanted) {
           never_began(run, prepared ? "it is not recorded" : prepared.error().message);
           return;
         }
+        run->wanted_since = std::chrono::steady_clock::now();
         begin(run, *row);
       });
+}
+
+// A run that goes on from a checkpoint: until it does, or is given up, its original is frozen.
+bool Supervisor::is_successor(const Run& run) const {
+  return run.is_replica && &mover_of(run.job) == checkpoint_mover_;
 }
 
 void Supervisor::switch_traffic(const core::SwitchTraffic& wanted) {
@@ -81,7 +89,7 @@ void Supervisor::freeze(core::RunId run, bool frozen, std::function<void(Result<
   const auto at = runs_.find(run.value());
   if (at == runs_.end() || !at->second->link) {
     boost::asio::post(loop_, [alive = alive_, run, done = std::move(done)] {
-      if (*alive) done(failed(cat("run ", run.value(), " is gone.")));
+      if (*alive) done(failed(cat("the supervisor of run ", run.value(), " is not reached.")));
     });
     return;
   }
@@ -95,6 +103,21 @@ void Supervisor::freeze(core::RunId run, bool frozen, std::function<void(Result<
     done(result);
   };
   each->link->send({{"do", frozen ? "freeze" : "thaw"}, {"id", id}});
+  await_answer(each, id);
+}
+
+// A shim that stands still, or a stream that stalls, must not hold up a move for ever.
+void Supervisor::await_answer(const RunPtr& run, std::int64_t id) {
+  auto timer = std::make_shared<boost::asio::steady_timer>(loop_, kAnswerTime);
+  timer->async_wait([alive = alive_, timer, id,
+                     weak = std::weak_ptr<Run>(run)](const boost::system::error_code& stopped) {
+    const RunPtr self = weak.lock();
+    if (stopped || !*alive || !self) return;
+    const auto question = self->questions.extract(id);
+    if (question.empty()) return;
+    question.mapped()(
+        failed(cat("its supervisor did not answer within ", api::duration_text(kAnswerTime), ".")));
+  });
 }
 
 void Supervisor::answered(const RunPtr& run, const boost::json::object& line) {
@@ -156,8 +179,8 @@ std::optional<std::chrono::milliseconds> Supervisor::grace_of(const Run& run) co
   const core::JobSlot slot = node.find_job(run.job);
   if (slot == core::kNoJob || run.checkpoint.empty()) return std::nullopt;
   const core::Job& job = node.job(slot);
-  const bool is_left =
-      job.moving() && job.main.run == run.run && (job.replica.ready || run.is_frozen);
+  const bool is_left = job.moving() && job.main.run == run.run &&
+                       (job.replica.ready || run.is_frozen || has_begun(job));
   const bool is_given_up = job.moving() && job.replica.run == run.run;
   if (!is_left && !is_given_up) return std::nullopt;
   return std::chrono::milliseconds(0);
@@ -172,20 +195,67 @@ bool Supervisor::was_left(const Run& run) const {
   return job.move == core::MovePhase::kStopping && job.main.run == run.run;
 }
 
-// An earlier daemon may have left an original frozen: with a successor at work it stays so, without
-// one it goes on.
+// Whether the replica of a job that is moved may have run.
+bool Supervisor::has_begun(const core::Job& job) const {
+  const store::RunRow* successor =
+      job.moving() ? engine_.records().run(job.replica.run.value()) : nullptr;
+  return successor != nullptr && shim::was_started(folder_of(*successor));
+}
+
+void Supervisor::settle(core::RunId run) {
+  const auto at = runs_.find(run.value());
+  if (at != runs_.end()) agree_on_freeze(at->second);
+}
+
+// A move may have left an original frozen, ours or an earlier daemon's: with a successor at work it
+// stays so, without one it goes on.
 void Supervisor::agree_on_freeze(const RunPtr& run) {
-  if (run->checkpoint.empty() || run->is_replica || run->stop_wanted) return;
+  if (run->checkpoint.empty() || run->stop_wanted || run->phase == Run::Phase::kGone) return;
   const core::Node& node = engine_.scheduler().node();
   const core::JobSlot slot = node.find_job(run->job);
   if (slot == core::kNoJob) return;
   const core::Job& job = node.job(slot);
-  const store::RunRow* successor =
-      job.moving() ? engine_.records().run(job.replica.run.value()) : nullptr;
-  const bool has_begun = successor != nullptr && shim::was_started(folder_of(*successor));
-  if (job.moving() && !has_begun) return;  // it is prepared anew
-  freeze(run->run, has_begun, [id = run->job](const Result<void>& done) {
-    if (!done) spdlog::error("job {}: {}", id.value(), done.error().message);
+  if (job.replica.run == run->run) return;  // a successor is never frozen
+  const bool is_followed = has_begun(job);
+  if (job.moving() && !is_followed) return;  // it is being prepared
+  if (!is_followed && has_other_run(*run)) return settle_later(run, kLookEvery);
+  if (!is_followed) withdraw_saved(run->checkpoint);
+  freeze(run->run, is_followed,
+         [this, alive = alive_, weak = std::weak_ptr<Run>(run)](const Result<void>& result) {
+           const RunPtr self = weak.lock();
+           if (*alive && self) settled(self, result);
+         });
+}
+
+// What stands still and should not does nobody any good: it is tried again, and said.
+void Supervisor::settled(const RunPtr& run, const Result<void>& result) {
+  if (run->phase == Run::Phase::kGone || run->stop_wanted) return;
+  const std::string trouble =
+      result ? ""
+             : cat("it cannot be frozen or thawed as its move demands: ", result.error().message,
+                   " It is tried again.");
+  const std::string before = std::exchange(run->freeze_trouble, trouble);
+  if (result) {
+    if (!before.empty()) unsay(run, before);
+    return;
+  }
+  if (trouble != before) say(run, trouble);
+  settle_later(run, kSettleAgain);
+}
+
+void Supervisor::settle_later(const RunPtr& run, std::chrono::milliseconds wait) {
+  run->freeze_timer.expires_after(wait);
+  run->freeze_timer.async_wait(
+      [this, alive = alive_, run](const boost::system::error_code& stopped) {
+        if (!stopped && *alive) agree_on_freeze(run);
+      });
+}
+
+// A successor whose GPU was lost is given up before its processes are gone.
+bool Supervisor::has_other_run(const Run& run) const {
+  return std::ranges::any_of(runs_, [&](const auto& each) {
+    const Run& other = *each.second;
+    return other.job == run.job && other.run != run.run && other.phase != Run::Phase::kWaiting;
   });
 }
 

@@ -260,6 +260,7 @@ void Supervisor::gone(const RunPtr& run, const store::RunRow& how, bool success)
   run->phase = Run::Phase::kGone;
   run->timer.cancel();
   run->stop_timer.cancel();
+  run->freeze_timer.cancel();
   run->link.reset();
   runs_.erase(run->run.value());
   forget_questions(run, "it is gone.");
@@ -304,8 +305,9 @@ Result<void> Supervisor::signal(std::uint64_t job, int signal) {
   if (at->second->is_frozen) {  // its shim would refuse, but nobody listens to that
     return std::unexpected(
         Error{ErrorCode::kUnavailable,
-              cat("job ", job, " is frozen while it is moved: it gets no signals until that is "
-                                 "done. Try again, or cancel it.")});
+              cat("job ", job,
+                  " is frozen while it is moved: it gets no signals until that is "
+                  "done. Try again, or cancel it.")});
   }
   at->second->link->send({{"do", "signal"}, {"signal", signal}});
   return {};
