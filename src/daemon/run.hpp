@@ -16,6 +16,7 @@
 #include "api/run_spec.hpp"
 #include "core/ids.hpp"
 #include "daemon/control_link.hpp"
+#include "store/store.hpp"
 
 namespace tangram::daemon {
 
@@ -54,7 +55,8 @@ struct Run {
   std::optional<std::chrono::milliseconds> stop_grace;  // none: the spec's
   std::string stop_reason;                              // why we stop it, if nobody asked
   std::optional<int> pid;
-  int attempts = 0;  // to start it
+  std::optional<store::WallTime> started;  // as its shim says
+  int attempts = 0;                        // to start it
   std::chrono::steady_clock::time_point wanted_since = std::chrono::steady_clock::now();
   std::optional<std::uint16_t> port;
   std::optional<std::chrono::steady_clock::time_point> probe_until;

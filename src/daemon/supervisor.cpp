@@ -160,8 +160,30 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
     run.spec.environment["TANGRAM_CHECKPOINT"] = run.checkpoint;
     if (run.is_replica) run.spec.environment["TANGRAM_RESUME"] = "1";
   }
+  if (run.is_replica && run.spec.time_limit) {
+    const auto spent = time_spent(run.job);
+    if (!spent) return std::unexpected(spent.error());
+    run.spec.time_spent = *spent;
+  }
   if (!options_.cgroup.empty()) run.spec.cgroup = cat(options_.cgroup, "/run-", row.run);
   return {};
+}
+
+// Of its time limit, by the run that is left and those it followed: a move is no new beginning.
+Result<std::chrono::milliseconds> Supervisor::time_spent(core::JobId id) const {
+  using std::chrono::milliseconds;
+  const store::JobRow* job = engine_.records().job(id.value());
+  const store::RunRow* left =
+      job == nullptr || !job->run ? nullptr : engine_.records().run(*job->run);
+  if (left == nullptr) return milliseconds(0);
+  const auto spec = shim::read_spec(folder_of(*left));
+  if (!spec) return std::unexpected(spec.error());
+  const auto live = runs_.find(left->run);
+  const bool is_told = live != runs_.end() && live->second->started;
+  const auto started = is_told ? live->second->started : left->started;
+  if (!started) return spec->time_spent;
+  const auto ran = std::chrono::duration_cast<milliseconds>(Clock::wall() - *started);
+  return spec->time_spent + std::max(ran, milliseconds(0));
 }
 
 void Supervisor::spawn(const RunPtr& run) {

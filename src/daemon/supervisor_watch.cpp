@@ -58,6 +58,10 @@ void Supervisor::told(const RunPtr& run, const boost::json::object& line) {
   const auto* state = line.if_contains("state");
   if (state == nullptr || !state->is_string()) return;
   const auto* pid = line.if_contains("pid");
+  const auto* started = line.if_contains("started_us");
+  if (started != nullptr && started->is_int64()) {
+    run->started = store::WallTime(std::chrono::microseconds(started->get_int64()));
+  }
   if (*state == "over") {
     const auto* exit = line.if_contains("exit");
     const auto record = exit == nullptr ? Result<api::ExitRecord>(invalid("no exit record"))
