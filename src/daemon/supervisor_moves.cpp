@@ -87,9 +87,13 @@ Result<void> Supervisor::signal(core::RunId run, int signal) {
 
 void Supervisor::freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done) {
   const auto at = runs_.find(run.value());
-  if (at == runs_.end() || !at->second->link) {
-    boost::asio::post(loop_, [alive = alive_, run, done = std::move(done)] {
-      if (*alive) done(failed(cat("the supervisor of run ", run.value(), " is not reached.")));
+  const bool is_reached = at != runs_.end() && at->second->link;
+  if (!is_reached || (!frozen && has_other_run(*at->second))) {
+    const std::string why = is_reached
+                                ? "another run of its job has not ended yet."
+                                : cat("the supervisor of run ", run.value(), " is not reached.");
+    boost::asio::post(loop_, [alive = alive_, why, done = std::move(done)] {
+      if (*alive) done(failed(why));
     });
     return;
   }
