@@ -93,6 +93,7 @@ void CheckpointMover::ask(const SavingPtr& saving) {
     conclude(saving, sent);
     return;
   }
+  die_if_performed("checkpoint-asked");
   saving->until = std::chrono::steady_clock::now() + saving->time;
   await(saving);
 }
@@ -101,6 +102,7 @@ void CheckpointMover::ask(const SavingPtr& saving) {
 void CheckpointMover::await(const SavingPtr& saving) {
   if (!is_wanted(saving)) return;
   if (supervisor_.announced(saving->folder, kSavedFile)) {
+    die_if_performed("checkpoint-saved");
     freeze(saving);
     return;
   }
@@ -123,7 +125,9 @@ void CheckpointMover::await(const SavingPtr& saving) {
 void CheckpointMover::freeze(const SavingPtr& saving) {
   supervisor_.freeze(saving->original, true,
                      [this, alive = alive_, saving](const Result<void>& frozen) {
-                       if (*alive) conclude(saving, frozen);
+                       if (!*alive) return;
+                       if (frozen) die_if_performed("frozen");
+                       conclude(saving, frozen);
                      });
 }
 

@@ -57,4 +57,8 @@ void die_if_performed(const core::Action& action) {
   if (!wanted().empty()) die_if("performed", std::visit(ActionName(), action));
 }
 
+void die_if_performed(std::string_view step) {
+  if (!wanted().empty()) die_if("performed", step);
+}
+
 }  // namespace tangram::daemon

@@ -3,6 +3,8 @@
 // One rule: without the variable it is nothing.
 #pragma once
 
+#include <string_view>
+
 #include "core/action.hpp"
 #include "core/event.hpp"
 
@@ -13,5 +15,7 @@ void die_if_stepped(const core::Event& event);
 void die_if_committed(const core::Event& event);
 // An action was performed, or at least begun.
 void die_if_performed(const core::Action& action);
+// A step of what follows from one; from any thread.
+void die_if_performed(std::string_view step);
 
 }  // namespace tangram::daemon

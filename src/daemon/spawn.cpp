@@ -15,6 +15,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/text.hpp"
+#include "daemon/die_at.hpp"
 #include "endpoint/folder.hpp"
 #include "files/descriptor.hpp"
 #include "shim/run_folder.hpp"
@@ -92,6 +93,7 @@ Result<std::string> start(const char* name, const std::string& program, const st
   if (error != 0) {
     return failed(cat("cannot start ", tangram::quoted(program), ": ", std::strerror(error), "."));
   }
+  die_if_performed("spawned");
   writing = files::Descriptor(-1);
   return read_line(reading.get(), time);
 }
