@@ -66,7 +66,7 @@ api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
 std::string Views::why_waiting(const store::JobRow& row, bool may_read) const {
   const std::vector<core::JobId> waiting = engine_.scheduler().waiting();
   const auto at = std::ranges::find(waiting, core::JobId(row.id));
-  if (at == waiting.end()) return row.reason;
+  if (at == waiting.end()) return may_read ? row.reason : public_reason(row);
   const auto ahead = at - waiting.begin();
   std::string why = ahead == 0 ? cat("it is the next; no GPU has room for a ", row.profile, " now")
                                : cat("it waits behind ", ahead, ahead == 1 ? " job" : " jobs");
