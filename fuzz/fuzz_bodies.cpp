@@ -12,6 +12,7 @@
 #include "api/history.hpp"
 #include "api/job.hpp"
 #include "api/lease.hpp"
+#include "api/move.hpp"
 #include "api/node.hpp"
 #include "api/problem.hpp"
 #include "api/token.hpp"
@@ -49,6 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(document, api::read_status_view);
   check(document, api::read_lease_request);
   check(document, api::read_lease_view);
+  check(document, api::read_move_request);
+  check(document, api::read_defrag_plan);
   check(document, api::read_endpoint_spec);
   check(document, api::read_endpoint_counts);
   check(document, api::read_event_view);

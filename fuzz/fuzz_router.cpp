@@ -1,15 +1,19 @@
 // Fuzzes the router: method, target, headers and body, one per line and the body last, through
-// answer() with doors that lead nowhere or say yes. Whatever comes, there is one answer with a
-// status that HTTP knows, refusals are problems, and no secret is in any of them.
+// answer() with doors that all say yes. Whatever comes, there is one answer: what was asked for or
+// a refusal of it, JSON that can be read again, and no secret is in any of them.
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
+
+#include <boost/json/parse.hpp>
 
 #include "http/routes.hpp"
 
 namespace {
 
+namespace api = tangram::api;
 namespace http = tangram::http;
 
 constexpr std::string_view kSecret = "tangram_1_hidden";
@@ -21,36 +25,106 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+// What is asked for, and said yes to: answers are written as JSON like those of the daemon.
+template <class T, class... Asked>
+std::function<void(const http::Caller&, Asked..., http::Reply<T>)> yes() {
+  return [](const http::Caller&, Asked..., const http::Reply<T>& reply) { reply(T{}); };
+}
+template <class T, class... Asked>
+std::function<http::Answer<T>(const http::Caller&, Asked...)> at_once() {
+  return [](const http::Caller&, Asked...) -> http::Answer<T> { return T(); };
+}
+
+void open_doors_of_jobs(http::Doors& d) {
+  d.submit = [](const http::Caller&, const api::JobRequest& request, const http::Once& once,
+                const http::Reply<http::Doors::Submitted>& reply) {
+    if (request.command.empty() || once.key.size() > 255) std::abort();
+    reply(http::Doors::Submitted{1, once.key.size() % 2 == 1});
+  };
+  d.jobs = [](const http::Caller&, const http::JobFilter& filter) {
+    if (filter.most > 10'001) std::abort();
+    return std::vector<api::JobView>(2);
+  };
+  d.job = at_once<api::JobView, std::uint64_t>();
+  d.cancel = yes<api::JobView, std::uint64_t>();
+  d.hold = yes<api::JobView, std::uint64_t>();
+  d.release = yes<api::JobView, std::uint64_t>();
+  d.signal = [](const http::Caller&, std::uint64_t, int signal, const http::Reply<void>& reply) {
+    if (signal < 1 || signal > 64) std::abort();
+    reply({});
+  };
+  d.move = yes<api::JobView, std::uint64_t, const api::MoveRequest&>();
+  d.wait = [](const http::Caller&, std::uint64_t, http::WaitFor,
+              const http::Reply<api::JobView>& reply) -> std::shared_ptr<void> {
+    reply(api::JobView{});
+    return nullptr;
+  };
+  d.logs = at_once<http::LogSource, std::uint64_t>();
+  d.explain = yes<api::Explanation, std::uint64_t>();
+  d.what_if = at_once<api::WhatIf, const api::WhatIfQuestion&>();
+}
+
+void open_doors_of_leases(http::Doors& d) {
+  d.acquire = [](const http::Caller&, const api::LeaseRequest&,
+                 const http::Reply<api::LeaseView>& reply) -> std::shared_ptr<void> {
+    reply(api::LeaseView{});
+    return nullptr;
+  };
+  d.leases = at_once<std::vector<api::LeaseView>>();
+  d.lease = at_once<api::LeaseView, std::uint64_t>();
+  d.lease_by_key = [](const http::Caller&, const std::string& key) -> http::Answer<api::LeaseView> {
+    if (key.empty()) std::abort();
+    if (key.size() % 2 == 0) return api::LeaseView{};
+    return std::unexpected(http::problem(404, "no-such-lease", "none."));
+  };
+  d.renew = yes<api::LeaseView, std::uint64_t, std::optional<std::chrono::milliseconds>>();
+  d.release_lease = yes<api::LeaseView, std::uint64_t>();
+}
+
+void open_doors_of_the_node(http::Doors& d) {
+  d.gpus = at_once<std::vector<api::GpuView>>();
+  d.change_gpu = yes<api::GpuView, std::uint32_t, http::GpuDeed>();
+  d.tuning = at_once<api::TuningView>();
+  d.tune = yes<api::TuningView, const api::TuningChange&>();
+  d.status = at_once<api::StatusView>();
+  d.defrag = [](const http::Caller&, std::size_t most, const http::Reply<api::DefragPlan>& reply) {
+    if (most < 1 || most > 100) std::abort();
+    reply(api::DefragPlan{.steps = std::vector<api::DefragStepView>(most)});
+  };
+  d.history = [](const http::Caller&, const http::HistoryFilter& filter,
+                 const http::Reply<api::HistoryPage>& reply) {
+    if (filter.most < 1 || filter.most > 1'000) std::abort();
+    reply(api::HistoryPage{.jobs = std::vector<api::JobView>(1), .next = 1});
+  };
+  d.usage = yes<api::Usage, const http::UsageFilter&>();
+  d.events = [](const http::Caller&, std::uint64_t, std::size_t) { return http::EventPage{}; };
+  d.metrics = at_once<std::string>();
+  d.ready = [] { return http::Answer<void>(); };
+}
+
 http::Doors doors() {
   http::Doors d;
   d.authenticate = [](std::string_view secret) -> http::Answer<http::Caller> {
     if (secret != kSecret) return std::unexpected(http::problem(401, "unauthorized", "unknown."));
     return http::Caller{};
   };
-  d.submit = [](const http::Caller&, const tangram::api::JobRequest& request,
-                const http::Once& once, const http::Reply<http::Doors::Submitted>& reply) {
-    if (request.command.empty() || once.key.size() > 255) std::abort();
-    reply(http::Doors::Submitted{1, false});
-  };
-  d.jobs = [](const http::Caller&, const http::JobFilter& filter) {
-    if (filter.most > 10'001) std::abort();
-    return std::vector<tangram::api::JobView>(2);
-  };
-  d.lease_by_key = [](const http::Caller&,
-                      const std::string& key) -> http::Answer<tangram::api::LeaseView> {
-    if (key.empty()) std::abort();
-    return std::unexpected(http::problem(404, "no-such-lease", "none."));
-  };
-  d.events = [](const http::Caller&, std::uint64_t, std::size_t) { return http::EventPage{}; };
-  d.tune = [](const http::Caller&, const tangram::api::TuningChange&,
-              const http::Reply<tangram::api::TuningView>& reply) { reply({}); };
+  open_doors_of_jobs(d);
+  open_doors_of_leases(d);
+  open_doors_of_the_node(d);
+  d.create_token = yes<api::TokenView, const api::TokenRequest&>();
+  d.tokens = at_once<std::vector<api::TokenView>>();
+  d.revoke_token = yes<api::TokenView, std::uint64_t>();
   return d;
 }
 
 void check(const http::Response& response, bool shown) {
-  if (response.status < 200 || response.status > 599) std::abort();
+  if (response.status < 200 || response.status > 499) std::abort();  // every door is there
   if (response.status >= 400 && response.type != http::kProblemType) std::abort();
   if (!shown && response.body.find(kSecret) != std::string::npos) std::abort();
+  if (response.type != http::kJsonType && response.type != http::kProblemType) return;
+  boost::json::error_code wrong;
+  static_cast<void>(boost::json::parse(response.body, wrong));
+  if (wrong) std::abort();
 }
 
 }  // namespace
@@ -85,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check(response, shown);
       ++answers;
     });
-    if (answers > 1) std::abort();
+    if (answers != 1) std::abort();
   }
   return 0;
 }
