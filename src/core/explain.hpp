@@ -52,7 +52,8 @@ struct ArrivalExplanation {
 [[nodiscard]] ArrivalExplanation explain_arrival(const Node& node, const PlacementPolicy& policy,
                                                  const Request& request);
 
-// A way to make room: these moves, in this order, and then the slot is free.
+// A way to make room: these moves, in this order, each asked for when the one before is over, and
+// then the slot is free. The first of them would be begun now.
 struct Room {
   std::vector<Move> moves;
   Slot slot;

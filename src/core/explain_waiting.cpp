@@ -1,10 +1,12 @@
 // See explain.hpp: why a job waits and what would unblock it. A way to make room is found by
 // taking a legal place of the wanted profile and finding other places for the movable jobs that
 // stand there, one after the other, each into slices that are free at that moment (replica first).
+// Only moves that would be begun if they were asked for now are named (see asked_move.hpp).
 #include <algorithm>
 #include <map>
 
 #include "core/explain.hpp"
+#include "core/restraint.hpp"
 #include "mig/limits.hpp"
 
 namespace tangram::core {
@@ -35,7 +37,7 @@ std::optional<Slot> other_place(const Node& node, const Overlay& overlay, GpuId 
   const mig::Model& model = node.model(m);
   const auto best_on = [&](GpuId to) -> std::optional<Slot> {
     const Gpu& gpu = node.gpu(to);
-    if (gpu.model != m || !gpu.takes_jobs()) return std::nullopt;
+    if (gpu.model != m || !gpu.takes_jobs() || gpu.incoming) return std::nullopt;
     if ((gpu.allowed >> profile.value() & 1U) == 0) return std::nullopt;
     std::optional<Slot> best;
     std::int32_t lowest = 0;
@@ -90,7 +92,7 @@ std::optional<Room> room_at(const Node& node, const Slot& slot, mig::ProfileInde
   Room room{.moves = {}, .slot = slot};
   std::vector<JobSlot> gone;
   for (const Entry& e : jobs) {
-    if (!e.movable) return std::nullopt;
+    if (!could_move(node.job(e.job))) return std::nullopt;  // a cooldown restrains no people
     const auto to = other_place(node, overlay, slot.gpu, range, e.placement.profile, only_idle);
     if (!to) return std::nullopt;
     const MoveKind kind = to->gpu == slot.gpu ? MoveKind::kIntra : MoveKind::kInter;
@@ -110,6 +112,7 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
   WaitingExplanation result;
   result.without = explain_arrival(node, policy, request).without;
   const bool only_idle = policy.only_idle || node.partitioning() == Partitioning::kStatic;
+  const bool moves_begin = node.moves_under_way() < node.tuning().restraint.most_moves;
   for (std::uint32_t i = 0; i < node.gpu_count(); ++i) {
     const Gpu& gpu = node.gpu(GpuId(i));
     const auto profile = node.profile_on(gpu.model, request.profile);
@@ -124,6 +127,7 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
       if (jobs->size() == 1 && admitted_without(node, GpuId(i), *profile, {jobs->front().job})) {
         result.departures_that_make_room.push_back(node.job(jobs->front().job).id);
       }
+      if (!moves_begin) continue;
       const Slot slot{GpuId(i), p.start, only_idle};
       if (auto room = room_at(node, slot, *profile, *jobs, only_idle)) {
         result.moves_that_make_room.push_back(*std::move(room));

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/asked_move.hpp"
 #include "core/candidates.hpp"
 #include "core/explain_job.hpp"
 #include "core/snapshot.hpp"
@@ -76,6 +77,7 @@ bool is_candidate(const core::Node& node, const core::PlacementPolicy& policy,
 
 TEST(Explain, WhatIsSaidToMakeRoomMakesRoom) {
   const core::PlacementPolicy& policy = **policies::find_placement("paper");
+  const core::Policies all = *policies::find_policies({});
   int rooms = 0;
   for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
     const core::Node node = random_node(seed);
@@ -85,7 +87,13 @@ TEST(Explain, WhatIsSaidToMakeRoomMakesRoom) {
       for (const core::Room& room :
            core::explain_waiting(node, policy, request).moves_that_make_room) {
         core::Node after = node;
-        for (const core::Move& move : room.moves) core::apply_at_once(after, move);
+        for (const core::Move& move : room.moves) {
+          const auto asked = core::asked_move(
+              after, all,
+              {.job = move.job, .anywhere = false, .gpu = move.to.gpu, .start = move.to.start});
+          ASSERT_TRUE(asked) << asked.error().message << " seed " << seed;
+          core::apply_at_once(after, move);
+        }
         ASSERT_TRUE(is_candidate(after, policy, request, room.slot))
             << node.name(request.profile) << ", seed " << seed;
         ++rooms;
@@ -93,6 +101,24 @@ TEST(Explain, WhatIsSaidToMakeRoomMakesRoom) {
     }
   }
   EXPECT_GT(rooms, 500);
+}
+
+// A move that would be refused makes no room: as many as may be are under way.
+TEST(Explain, NamesNoMoveWhereNoneWouldBeBegun) {
+  const core::PlacementPolicy& policy = **policies::find_placement("paper");
+  int waits = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    core::Snapshot snapshot = random_snapshot(random, 1 + random.below(12));
+    snapshot.tuning.restraint.most_moves = 0;
+    const core::Node node = *core::build(snapshot);
+    for (std::size_t i = 0; i < node.name_count(); ++i) {
+      const auto explained = core::explain_waiting(node, policy, {.profile = name_at(i)});
+      ASSERT_TRUE(explained.moves_that_make_room.empty()) << "seed " << seed;
+      waits += explained.departures_that_make_room.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(waits, 0);  // what else would make room is still said
 }
 
 TEST(Explain, SaysWhatBlocksAndWhatWouldUnblock) {

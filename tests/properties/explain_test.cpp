@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
 #include "core/explain_job.hpp"
 #include "core/explain_placement.hpp"
 #include "core/transcript.hpp"
@@ -118,6 +119,61 @@ TEST(ExplainWaiting, TheNamedDepartureStartsTheJob) {
     ++tried;
   }
   EXPECT_GT(tried, 10);
+}
+
+// Where the job is, or is about to be.
+std::string place_of(const Scheduler& scheduler, core::JobId job) {
+  const core::Node& node = scheduler.node();
+  const core::JobSlot slot = node.find_job(job);
+  if (slot == core::kNoJob) return "over";
+  const core::Replica& main = node.job(slot).main;
+  const core::Entry* entry =
+      main.instance == core::kNoInstance ? nullptr : node.find(main.gpu, main.instance);
+  return entry == nullptr ? "nowhere" : cat(main.gpu.value(), ":", int{entry->placement.start});
+}
+
+// By hand, one after the other, as whoever reads the explanation would.
+void make_room(World& world, const core::Room& room, core::JobId head) {
+  for (const core::Move& move : room.moves) {
+    world.deliver(core::MoveAsked{
+        .job = move.job, .anywhere = false, .gpu = move.to.gpu, .start = move.to.start});
+    const core::Node& node = world.scheduler().node();
+    ASSERT_TRUE(node.job(node.find_job(move.job)).moving()) << world.story();
+    world.settle();
+    ASSERT_EQ(place_of(world.scheduler(), move.job),
+              cat(move.to.gpu.value(), ":", int{move.to.start}))
+        << world.story();
+  }
+  EXPECT_TRUE(has_place(world.scheduler(), head)) << world.story();
+}
+
+TEST(ExplainWaiting, TheNamedMovesStartTheJob) {
+  int tried = 0;
+  int long_ones = 0;
+  for (std::uint64_t seed = 1; seed <= 1'500 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    World world({.seed = seed, .full_checks = false, .only_dynamic = true});
+    world.steps(200);
+    // The scheduler's own moves would come in between.
+    core::Tuning tuning = world.scheduler().node().tuning();
+    tuning.migration = "off";
+    world.set_tuning(tuning);
+    world.settle();
+    const auto waiting = world.scheduler().waiting();
+    if (waiting.empty()) continue;
+    const auto explained = core::explain_job(world.scheduler(), waiting.front());
+    ASSERT_TRUE(explained) << explained.error().message;
+    if (!explained->waiting || explained->waiting->moves_that_make_room.empty()) continue;
+    const core::Room room =
+        explained->waiting
+            ->moves_that_make_room[seed % explained->waiting->moves_that_make_room.size()];
+    make_room(world, room, waiting.front());
+    ++tried;
+    long_ones += room.moves.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(tried, 50);
+  EXPECT_GT(long_ones, 5);
+  RecordProperty("rooms", tried);
 }
 
 }  // namespace
