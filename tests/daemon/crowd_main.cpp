@@ -1,17 +1,15 @@
 // The daemon among many: how soon it answers hundreds of callers who submit, look and follow events
 // at once, and whether many readers of a fast stream of events each get all of it. Figures are
-// printed; what must never happen (an error, an event lost or doubled) is a failure.
+// printed; what must not happen (an error, an event lost or doubled, a follower that does not come
+// to the end, slow answers, a daemon that grows) is a failure.
 //
 //   crowd callers [500] [20]      so many callers for so many seconds
 //   crowd callers 200 10 tls      the same over TLS, each with a token of its own
 //   crowd readers [50] [100000]   so many readers of so many events
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "crowd.hpp"
 #include "http/client.hpp"
 #include "node.hpp"
 #include "tcp_node.hpp"
@@ -31,88 +30,8 @@ using Clock = std::chrono::steady_clock;
 
 double ms(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-class Latencies {
- public:
-  void add(std::vector<double>& mine) {
-    const std::lock_guard lock(mutex_);
-    all_.insert(all_.end(), mine.begin(), mine.end());
-  }
-  [[nodiscard]] std::size_t count() const { return all_.size(); }
-  void sort() { std::ranges::sort(all_); }
-  [[nodiscard]] double at(double part) const {
-    if (all_.empty()) return 0;
-    return all_[static_cast<std::size_t>(part * static_cast<double>(all_.size() - 1))];
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<double> all_;
-};
-
-// How a caller comes in.
-using Entry = std::function<Result<http::Client>()>;
-
-struct Crowd {
-  Node& node;
-  Entry enter;
-  std::uint64_t jobs;  // there are jobs 1 to this
-  Clock::time_point until;
-  Latencies looks;
-  std::atomic<std::uint64_t> requests = 0;
-  std::atomic<std::uint64_t> events = 0;
-  std::atomic<std::uint64_t> errors = 0;
-
-  void failed(const Error& error) {
-    if (errors++ == 0) std::fprintf(stderr, "%s\n", error.message.c_str());
-  }
-
-  // Every tenth caller follows events; the others ask about four times a second, mostly for a job.
-  void caller(std::uint64_t number) {
-    auto client = enter();
-    if (!client) return failed(client.error());
-    if (number % 10 == 0) return follow(*client);
-    std::vector<double> mine;
-    std::uint64_t random = number * 0x9E3779B97F4A7C15ULL + 1;
-    const auto next = [&] {
-      random ^= random << 13U;
-      random ^= random >> 7U;
-      random ^= random << 17U;
-      return random;
-    };
-    while (Clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(150 + next() % 200));  // he thinks
-      const std::uint64_t dice = next() % 20;
-      const auto begun = Clock::now();
-      Result<http::ClientReply> reply =
-          dice == 0   ? client->request("POST", "/v1/jobs",
-                                        node.request("1g.5gb", "true", {{"hold", true}}))
-          : dice == 1 ? client->request("GET", "/v1/jobs?limit=20")
-          : dice == 2 ? client->request("GET", "/v1/gpus")
-                      : client->request("GET", cat("/v1/jobs/", 1 + next() % jobs));
-      if (!reply) failed(reply.error());
-      if (dice > 2) mine.push_back(ms(Clock::now() - begun));
-      ++requests;
-    }
-    looks.add(mine);
-  }
-  void follow(http::Client& client) {
-    std::uint64_t last = 0;
-    std::jthread bell([&] {
-      std::this_thread::sleep_until(until);
-      client.abort();
-    });
-    const auto read = client.events("/v1/events?after=0", [&](const http::EventPiece& piece) {
-      if (piece.id != last + 1) ++errors;
-      last = piece.id;
-      ++events;
-      return true;
-    });
-    static_cast<void>(read);  // ended by the bell
-  }
-};
-
 // Over the socket, or over TLS with a token of his own.
-Entry entry_to(TcpNode& tcp, bool tls) {
+Crowd::Entry entry_to(TcpNode& tcp, bool tls) {
   Node& node = tcp.node();
   if (!tls) return [&node] { return http::Client::open(node.socket()); };
   return [&tcp, &node]() -> Result<http::Client> {
@@ -123,6 +42,24 @@ Entry entry_to(TcpNode& tcp, bool tls) {
   };
 }
 
+// What must not be, besides errors: answers that take long, and memory that grows with the
+// requests.
+constexpr double kSlowestMs = 5;             // of 99 in 100 looks
+constexpr long kMostGrowthKib = 32L << 10U;  // after the warm-up; events are kept, up to 65,536
+
+int verdict(const Crowd& crowd, std::uint64_t followers, long growth_kib) {
+  int bad = 0;
+  const auto judge = [&bad](bool good, const char* what) {
+    if (!good) std::fprintf(stderr, "crowd: %s\n", what);
+    bad += good ? 0 : 1;
+  };
+  judge(crowd.errors == 0, "there were errors");
+  judge(crowd.followers == followers, "not every follower has read to the last event");
+  judge(crowd.looks.at(0.99) <= kSlowestMs, "99 of 100 looks should take 5 ms at most");
+  judge(growth_kib <= kMostGrowthKib, "the daemon grew by more than 32 MiB");
+  return bad == 0 ? 0 : 1;
+}
+
 int callers(std::uint64_t count, std::chrono::seconds time, bool tls) {
   TcpNode tcp({.emulate = "4xA100-40GB",
                .config = cat("[access]\nconnections_per_user = ", count + 10, "\n")});
@@ -130,18 +67,12 @@ int callers(std::uint64_t count, std::chrono::seconds time, bool tls) {
   node.start();
   constexpr std::uint64_t kJobs = 200;
   for (std::uint64_t i = 0; i < kJobs; ++i) node.submit("1g.5gb", "true", {{"hold", true}});
+  const Crowd::Entry enter = entry_to(tcp, tls);
+  Crowd first(node, enter, kJobs);
+  first.come(count, time / 4);  // until buffers and caches have their size
   const long before = node.resident_kib();
-  Crowd crowd{.node = node,
-              .enter = entry_to(tcp, tls),
-              .jobs = kJobs,
-              .until = Clock::now() + time,
-              .looks = {}};
-  {
-    std::vector<std::jthread> threads;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      threads.emplace_back([&crowd, i] { crowd.caller(i); });
-    }
-  }
+  Crowd crowd(node, enter, kJobs);
+  crowd.come(count, time);
   crowd.looks.sort();
   std::printf("%llu callers%s for %lld s: %llu requests, %llu events read, %llu errors\n",
               static_cast<unsigned long long>(count), tls ? " over TLS" : "",
@@ -153,9 +84,9 @@ int callers(std::uint64_t count, std::chrono::seconds time, bool tls) {
       "GET /v1/jobs/{id}, %zu of them: half %.2f ms, 95 %% %.2f ms, 99 %% %.2f ms, worst %.2f ms\n",
       crowd.looks.count(), crowd.looks.at(0.5), crowd.looks.at(0.95), crowd.looks.at(0.99),
       crowd.looks.at(1));
-  std::printf("resident memory of the daemon: %ld KiB before, %ld KiB after\n", before,
-              node.resident_kib());
-  return crowd.errors == 0 ? 0 : 1;
+  const long after = node.resident_kib();
+  std::printf("resident memory of the daemon: %ld KiB before, %ld KiB after\n", before, after);
+  return verdict(crowd, (count + 9) / 10, after - before);
 }
 
 // Events as fast as they can be made: jobs submitted on hold and cancelled at once.
