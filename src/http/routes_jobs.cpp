@@ -24,8 +24,7 @@ namespace json = boost::json;
 constexpr auto kLongestWait = std::chrono::hours(24);
 
 Result<JobFilter> filter_in(const Query& query) {
-  if (auto ok = query.allow_only({"all", "user", "state", "name", "most", "limit", "before"});
-      !ok) {
+  if (auto ok = query.allow_only({"all", "user", "state", "name", "limit", "before"}); !ok) {
     return std::unexpected(ok.error());
   }
   JobFilter filter;
@@ -41,9 +40,6 @@ Result<JobFilter> filter_in(const Query& query) {
     }
     filter.all = filter.all || is_over(*filter.state);
   }
-  const auto most = query.number("most", filter.most);
-  if (!most) return std::unexpected(most.error());
-  filter.most = static_cast<std::size_t>(most->value_or(filter.most));
   const auto before = query.number("before", std::numeric_limits<std::uint64_t>::max());
   if (!before) return std::unexpected(before.error());
   filter.before = *before;

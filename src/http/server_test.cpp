@@ -49,7 +49,7 @@ TEST(Server, TakesAndShowsJobs) {
   EXPECT_EQ(job->body.at("state"), "queued");
   EXPECT_TRUE(job->body.at("gpu").is_null());
   EXPECT_EQ(job->body.at("uid"), ::getuid());
-  const auto jobs = client.request("GET", "/v1/jobs?all=1&most=5");
+  const auto jobs = client.request("GET", "/v1/jobs?all=1&limit=5");
   ASSERT_TRUE(jobs.has_value());
   ASSERT_EQ(jobs->body.as_array().size(), 1U);
   EXPECT_FALSE(jobs->body.as_array()[0].at("request").as_object().contains("command"));

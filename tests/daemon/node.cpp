@@ -18,6 +18,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "contract.hpp"
 #include "http/client.hpp"
 #include "program.hpp"
 
@@ -187,6 +188,7 @@ boost::json::value Node::ask(const std::string& method, const std::string& targe
     ADD_FAILURE() << method << " " << target << ": " << reply.error().message;
     return nullptr;
   }
+  EXPECT_EQ(undocumented(method, target, reply->status), "");
   if (status != 0) {
     EXPECT_EQ(reply->status, status)
         << method << " " << target << ": " << boost::json::serialize(reply->body);

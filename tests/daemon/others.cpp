@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "contract.hpp"
 #include "http/client.hpp"
 #include "node.hpp"
 
@@ -46,7 +47,10 @@ std::pair<int, json::value> ask_as(uid_t uid, const Node& node, const std::strin
   int status = 0;
   ::waitpid(child, &status, 0);
   const std::size_t blank = told.find(' ');
-  return {std::stoi(told.substr(0, blank)), json::parse(told.substr(blank + 1))};
+  const int answered = std::stoi(told.substr(0, blank));
+  EXPECT_TRUE(answered == 0 || undocumented(method, target, answered).empty())
+      << method << " " << target << " " << answered;
+  return {answered, json::parse(told.substr(blank + 1))};
 }
 
 }  // namespace tangram::tests
