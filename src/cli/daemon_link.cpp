@@ -78,6 +78,26 @@ Result<boost::json::value> ask(const DaemonOptions& options, std::string_view me
   return std::move(reply->body);
 }
 
+Result<boost::json::array> ask_for_all(http::Client& client, std::string target,
+                                       std::chrono::milliseconds patience) {
+  std::vector<boost::json::array> pages;
+  std::size_t size = 0;
+  while (!target.empty()) {
+    auto reply = client.request("GET", target, std::nullopt, patience);
+    if (!reply) return std::unexpected(reply.error());
+    if (!reply->body.is_array()) return failed("the daemon's answer is not a list.");
+    pages.push_back(std::move(reply->body.get_array()));
+    size += pages.back().size();
+    target = std::move(reply->next);
+  }
+  boost::json::array all;
+  all.reserve(size);
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+    for (boost::json::value& each : *page) all.push_back(std::move(each));
+  }
+  return all;
+}
+
 RequestTarget& RequestTarget::add(std::string_view key, std::string_view value) {
   if (value.empty()) return *this;
   text_ += cat(std::exchange(next_, '&'), key, '=', http::percent_encoded(value));
@@ -86,8 +106,9 @@ RequestTarget& RequestTarget::add(std::string_view key, std::string_view value) 
 
 Result<std::uint64_t> job_named(http::Client& client, const std::string& typed) {
   if (const auto id = number_in(typed)) return *id;
-  const auto reply =
-      client.request("GET", cat("/v1/jobs?all=1&limit=1000&name=", http::percent_encoded(typed)));
+  constexpr int kEnough = 100;  // of the newest, to choose from
+  const auto reply = client.request(
+      "GET", cat("/v1/jobs?all=1&limit=", kEnough, "&name=", http::percent_encoded(typed)));
   if (!reply) return std::unexpected(reply.error());
   std::vector<std::string> ids;
   for (const auto& job : reply->body.as_array()) {

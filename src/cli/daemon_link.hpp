@@ -51,6 +51,11 @@ template <class View>
   return views;
 }
 
+// A list that comes in pages, the newest first: all of them together, by id.
+[[nodiscard]] Result<boost::json::array> ask_for_all(
+    http::Client& client, std::string target,
+    std::chrono::milliseconds patience = http::Client::kPatience);
+
 // An answer of the daemon: as it is with --json, else read and printed for people.
 template <class View>
 [[nodiscard]] Result<void> show(const boost::json::value& answer,

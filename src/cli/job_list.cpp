@@ -61,18 +61,16 @@ void print(const std::vector<api::JobView>& jobs, Output& out) {
 Result<void> list(const Options& options, bool as_json, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto reply = client->request("GET", target_of(options));
-  if (!reply) return std::unexpected(reply.error());
+  auto documents = ask_for_all(*client, target_of(options));
+  if (!documents) return std::unexpected(documents.error());
+  const boost::json::value list_of_all = *std::move(documents);
   if (as_json) {
-    out.add(files::json_text(reply->body));
+    out.add(files::json_text(list_of_all));
     return {};
   }
-  std::vector<api::JobView> jobs;
-  for (const auto& document : reply->body.as_array()) {
-    auto job = api::read_job_view(document);
-    if (!job) return std::unexpected(job.error());
-    jobs.push_back(std::move(*job));
-  }
+  const auto read = read_list(list_of_all, api::read_job_view);
+  if (!read) return std::unexpected(read.error());
+  const std::vector<api::JobView>& jobs = *read;
   if (options.quiet) {
     for (const api::JobView& job : jobs) out.line(std::to_string(job.id));
   } else if (jobs.empty()) {

@@ -90,9 +90,9 @@ Result<TopPicture> TopFeed::fetch() {
   auto gpu_views = read_list(gpus->body, api::read_gpu_view);
   if (!gpu_views) return std::unexpected(gpu_views.error());
   picture.gpus = std::move(*gpu_views);
-  const auto jobs = client_->request("GET", "/v1/jobs", std::nullopt, kPatience);
+  auto jobs = ask_for_all(*client_, "/v1/jobs", kPatience);
   if (!jobs) return std::unexpected(jobs.error());
-  auto job_views = read_list(jobs->body, api::read_job_view);
+  auto job_views = read_list(boost::json::value(*std::move(jobs)), api::read_job_view);
   if (!job_views) return std::unexpected(job_views.error());
   picture.jobs = std::move(*job_views);
   picture.taken = now();

@@ -83,7 +83,7 @@ void Explainer::explain(const http::Caller& caller, std::uint64_t id,
   if (state == api::JobState::kQueued || state == api::JobState::kHeld) {
     reply(why_waiting(*row));
   } else {
-    why_here(*row, access_.may_read(caller, row->uid), reply);
+    why_here(caller, *row, reply);
   }
 }
 
@@ -116,8 +116,9 @@ api::Explanation Explainer::why_waiting(const store::JobRow& row) const {
   return explanation;
 }
 
-void Explainer::why_here(const store::JobRow& row, bool may_read,
+void Explainer::why_here(const http::Caller& caller, const store::JobRow& row,
                          const http::Reply<api::Explanation>& reply) {
+  const bool may_read = access_.may_read(caller, row.uid);
   api::Explanation explanation;
   explanation.job = row.id;
   explanation.profile = row.profile;
@@ -133,7 +134,9 @@ void Explainer::why_here(const store::JobRow& row, bool may_read,
     }
     return explanation;
   };
-  if (!reader_.ask<api::Explanation>(look, replying(reply))) reply(std::unexpected(too_busy()));
+  if (!reader_.ask<api::Explanation>(caller.uid, look, replying(reply))) {
+    reply(std::unexpected(too_busy()));
+  }
 }
 
 http::Answer<api::WhatIf> Explainer::what_if(const http::Caller& caller,

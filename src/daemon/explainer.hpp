@@ -30,7 +30,7 @@ class Explainer {
   [[nodiscard]] http::Answer<api::WhatIf> what_if(const http::Caller& caller,
                                                   const api::WhatIfQuestion& question);
   [[nodiscard]] api::Explanation why_waiting(const store::JobRow& row) const;
-  void why_here(const store::JobRow& row, bool may_read,
+  void why_here(const http::Caller& caller, const store::JobRow& row,
                 const http::Reply<api::Explanation>& reply);
 
   Engine& engine_;

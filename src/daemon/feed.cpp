@@ -6,6 +6,8 @@
 
 #include "base/text.hpp"
 #include "daemon/problems.hpp"
+#include "daemon/reader.hpp"
+#include "daemon/replying.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -30,8 +32,13 @@ http::StoredEvent stored(const store::EventRow& row) {
 }  // namespace
 
 void Feed::fill(http::Doors& doors) {
-  doors.events = [this](const http::Caller& caller, std::uint64_t after, std::size_t most) {
-    return events(caller, after, most);
+  doors.last_event = [this](const http::Caller& caller) -> http::Answer<std::uint64_t> {
+    if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
+    return engine_.store().last_event();
+  };
+  doors.events = [this](const http::Caller& caller, std::uint64_t after, std::size_t most,
+                        const http::Reply<http::EventPage>& reply) {
+    events(caller, after, most, reply);
   };
   doors.listen = [this](Ring ring) -> std::shared_ptr<void> {
     std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
@@ -52,29 +59,40 @@ void Feed::publish(const std::vector<store::EventRow>& events) {
   for (const auto& ring : rung) (*ring)();
 }
 
-http::Answer<http::EventPage> Feed::events(const http::Caller& caller, std::uint64_t after,
-                                           std::size_t most) {
-  if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
+void Feed::events(const http::Caller& caller, std::uint64_t after, std::size_t most,
+                  const http::Reply<http::EventPage>& reply) {
+  if (auto admitted = access_.admit(caller); !admitted) {
+    return reply(std::unexpected(admitted.error()));
+  }
   most = std::min(most, kMostAtOnce);
   http::EventPage page;
   page.last = engine_.store().last_event();
-  if (after >= page.last) return page;
-  if (newest_.empty() || after + 1 < newest_.front().id) return older(after, most);
+  if (after >= page.last) return reply(page);
+  if (newest_.empty() || after + 1 < newest_.front().id) return older(caller, after, most, reply);
   const auto first = static_cast<std::ptrdiff_t>(after + 1 - newest_.front().id);
   const auto count =
       std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(most), std::ssize(newest_) - first);
   page.events.assign(newest_.begin() + first, newest_.begin() + first + count);
-  return page;
+  reply(page);
 }
 
-http::Answer<http::EventPage> Feed::older(std::uint64_t after, std::size_t most) {
-  const auto rows = engine_.store().events(after, most);
-  if (!rows) return std::unexpected(unavailable(rows.error().message));
-  http::EventPage page;
-  page.last = engine_.store().last_event();
-  page.gap = !rows->empty() && rows->front().id != after + 1;
-  for (const store::EventRow& row : *rows) page.events.push_back(stored(row));
-  return page;
+// A page is of one moment, whatever is committed or trimmed meanwhile, and the next one is asked
+// for by the number of its last event: so none is lost or told twice.
+void Feed::older(const http::Caller& caller, std::uint64_t after, std::size_t most,
+                 const http::Reply<http::EventPage>& reply) {
+  const auto look = [after, most](store::Store& store) -> Result<http::EventPage> {
+    const auto rows = store.events(after, most);
+    if (!rows) return std::unexpected(rows.error());
+    http::EventPage page;
+    page.gap = !rows->empty() && rows->front().id != after + 1;
+    for (const store::EventRow& row : *rows) page.events.push_back(stored(row));
+    return page;
+  };
+  const auto then = [this, told = replying(reply)](Result<http::EventPage> page) {
+    if (page) page->last = engine_.store().last_event();  // the reader's store does not know it
+    told(std::move(page));
+  };
+  if (!reader_.ask<http::EventPage>(caller.uid, look, then)) reply(std::unexpected(too_busy()));
 }
 
 }  // namespace tangram::daemon

@@ -1,6 +1,6 @@
 // Feed: what happened, for those who follow along. The newest events are in memory, ready to be
-// sent and shared by all who follow; older ones are read from the store, a page at a time. One
-// rule: it tells only what is durable, every event once and in order.
+// sent and shared by all who follow; older ones are read from the store by the Reader, a page at a
+// time. One rule: it tells only what is durable, every event once and in order.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,12 @@
 
 namespace tangram::daemon {
 
+class Reader;
+
 class Feed {
  public:
-  Feed(Engine& engine, const Access& access) : engine_(engine), access_(access) {}
+  Feed(Engine& engine, Reader& reader, const Access& access)
+      : engine_(engine), reader_(reader), access_(access) {}
 
   void fill(http::Doors& doors);
   // A batch was committed.
@@ -26,11 +29,13 @@ class Feed {
  private:
   using Ring = std::function<void()>;
 
-  [[nodiscard]] http::Answer<http::EventPage> events(const http::Caller& caller,
-                                                     std::uint64_t after, std::size_t most);
-  [[nodiscard]] http::Answer<http::EventPage> older(std::uint64_t after, std::size_t most);
+  void events(const http::Caller& caller, std::uint64_t after, std::size_t most,
+              const http::Reply<http::EventPage>& reply);
+  void older(const http::Caller& caller, std::uint64_t after, std::size_t most,
+             const http::Reply<http::EventPage>& reply);
 
   Engine& engine_;
+  Reader& reader_;
   const Access& access_;
   std::deque<http::StoredEvent> newest_;  // without gaps up to the last one there is
   std::vector<std::weak_ptr<Ring>> listeners_;

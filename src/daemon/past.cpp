@@ -63,7 +63,7 @@ void Past::history(const http::Caller& caller, const http::HistoryFilter& filter
       reply(std::unexpected(unavailable(rows.error().message)));
     }
   };
-  if (!reader_.ask<Rows>(look, then)) reply(std::unexpected(too_busy()));
+  if (!reader_.ask<Rows>(caller.uid, look, then)) reply(std::unexpected(too_busy()));
 }
 
 api::HistoryPage Past::page_of(const http::Caller& caller, const std::vector<store::JobRow>& rows,
@@ -103,7 +103,7 @@ void Past::usage(const http::Caller& caller, const http::UsageFilter& filter,
       reply(std::unexpected(unavailable(rows.error().message)));
     }
   };
-  if (!reader_.ask<Rows>(look, then)) reply(std::unexpected(too_busy()));
+  if (!reader_.ask<Rows>(caller.uid, look, then)) reply(std::unexpected(too_busy()));
 }
 
 api::Usage Past::summed(api::Usage usage, const std::vector<store::UsageRow>& rows) const {

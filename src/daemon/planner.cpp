@@ -61,7 +61,7 @@ void Planner::defrag(const http::Caller& caller, std::size_t most,
     if (plan) add_people(*plan);
     told(std::move(plan));
   };
-  if (!reader_.ask<api::DefragPlan>(look, then)) reply(std::unexpected(too_busy()));
+  if (!reader_.ask<api::DefragPlan>(caller.uid, look, then)) reply(std::unexpected(too_busy()));
 }
 
 // Of jobs that are over by now there is nothing to say.

@@ -23,12 +23,13 @@ bool is_so(const store::JobRow& row, http::WaitFor what) {
 }  // namespace
 
 Reception::Reception(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
-                     Supervisor& supervisor, const Views& views, const Access& access,
-                     Limits& limits, const Cgroups& cgroups)
+                     Supervisor& supervisor, Reader& reader, const Views& views,
+                     const Access& access, Limits& limits, const Cgroups& cgroups)
     : loop_(loop),
       engine_(engine),
       hardware_(hardware),
       supervisor_(supervisor),
+      reader_(reader),
       views_(views),
       access_(access),
       limits_(limits),
@@ -40,8 +41,9 @@ http::Doors Reception::doors() {
                         const http::Once& once, const Reply<http::Doors::Submitted>& reply) {
     submit(caller, request, once, reply);
   };
-  doors.jobs = [this](const Caller& caller, const http::JobFilter& filter) {
-    return jobs(caller, filter);
+  doors.jobs = [this](const Caller& caller, const http::JobFilter& filter,
+                      const Reply<std::vector<api::JobView>>& reply) {
+    jobs(caller, filter, reply);
   };
   doors.job = [this](const Caller& caller, std::uint64_t id) { return job(caller, id); };
   doors.cancel = [this](const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply) {

@@ -24,14 +24,15 @@ namespace tangram::daemon {
 
 class Hardware;
 class Limits;
+class Reader;
 class Supervisor;
 class Views;
 
 class Reception {
  public:
   Reception(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
-            Supervisor& supervisor, const Views& views, const Access& access, Limits& limits,
-            const Cgroups& cgroups);
+            Supervisor& supervisor, Reader& reader, const Views& views, const Access& access,
+            Limits& limits, const Cgroups& cgroups);
 
   [[nodiscard]] http::Doors doors();
   // Jobs whose records changed: those who wait for them are answered.
@@ -57,8 +58,10 @@ class Reception {
 
   void submit(const Caller& caller, const api::JobRequest& request, const http::Once& once,
               const Reply<http::Doors::Submitted>& reply);
-  [[nodiscard]] Answer<std::vector<api::JobView>> jobs(const Caller& caller,
-                                                       const http::JobFilter& filter);
+  void jobs(const Caller& caller, const http::JobFilter& filter,
+            const Reply<std::vector<api::JobView>>& reply);
+  [[nodiscard]] std::vector<api::JobView> outlines(
+      const Caller& caller, const std::map<std::uint64_t, store::JobRow>& rows) const;
   [[nodiscard]] Answer<api::JobView> job(const Caller& caller, std::uint64_t id);
   void cancel(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
@@ -90,6 +93,7 @@ class Reception {
   Engine& engine_;
   Hardware& hardware_;
   Supervisor& supervisor_;
+  Reader& reader_;
   const Views& views_;
   const Access& access_;
   Limits& limits_;

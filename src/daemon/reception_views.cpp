@@ -1,14 +1,38 @@
 // See reception.hpp: jobs looked at.
-#include <algorithm>
+#include <map>
+#include <utility>
 
 #include <boost/json/parse.hpp>
 
 #include "daemon/places.hpp"
 #include "daemon/problems.hpp"
+#include "daemon/reader.hpp"
 #include "daemon/reception.hpp"
+#include "daemon/replying.hpp"
 #include "daemon/views.hpp"
 
 namespace tangram::daemon {
+namespace {
+
+using JobsById = std::map<std::uint64_t, store::JobRow>;
+
+bool is_wanted(const store::JobRow& row, const http::JobFilter& filter) {
+  return (filter.all || !row.over || (filter.state && api::is_over(*filter.state))) &&
+         (!filter.user || *filter.user == row.user) &&
+         (!filter.state || api::name_of(*filter.state) == row.state) &&
+         (!filter.name || *filter.name == row.name) && (!filter.before || row.id < *filter.before);
+}
+
+// The newest.
+JobsById wanted_of(const JobsById& rows, const http::JobFilter& filter) {
+  JobsById found;
+  for (auto at = rows.rbegin(); at != rows.rend() && found.size() < filter.most; ++at) {
+    if (is_wanted(at->second, filter)) found.insert(found.begin(), *at);
+  }
+  return found;
+}
+
+}  // namespace
 
 http::Answer<api::JobView> Reception::job(const Caller& caller, std::uint64_t id) {
   const auto row = find(caller, id);
@@ -30,42 +54,41 @@ http::Answer<api::JobView> Reception::job(const Caller& caller, std::uint64_t id
   return view;
 }
 
-http::Answer<std::vector<api::JobView>> Reception::jobs(const Caller& caller,
-                                                        const http::JobFilter& filter) {
-  if (const auto admitted = access_.admit(caller); !admitted)
-    return std::unexpected(admitted.error());
-  const auto wanted = [&](const store::JobRow& row) {
-    return (filter.all || !row.over || (filter.state && api::is_over(*filter.state))) &&
-           (!filter.user || *filter.user == row.user) &&
-           (!filter.state || api::name_of(*filter.state) == row.state) &&
-           (!filter.name || *filter.name == row.name) &&
-           (!filter.before || row.id < *filter.before);
+// Living jobs are in memory, and of those that are over the last to end, whatever their numbers:
+// what is over is always asked of the store too, or a page would have holes.
+void Reception::jobs(const Caller& caller, const http::JobFilter& filter,
+                     const Reply<std::vector<api::JobView>>& reply) {
+  if (const auto admitted = access_.admit(caller); !admitted) {
+    return reply(std::unexpected(admitted.error()));
+  }
+  JobsById found = wanted_of(engine_.records().jobs(), filter);
+  const bool past = filter.state ? api::is_over(*filter.state) : filter.all;
+  if (!past) return reply(outlines(caller, found));
+  store::PastFilter wanted{.user = filter.user, .name = filter.name};
+  if (filter.state) wanted.state = std::string(api::name_of(*filter.state));
+  const std::uint64_t before = filter.before.value_or(~std::uint64_t{0} >> 1U);
+  using Rows = std::vector<store::JobRow>;
+  const auto look = [=, most = filter.most](store::Store& store) {
+    return store.past_jobs(before, most, wanted);
   };
-  std::vector<api::JobView> found;  // the newest first
-  const auto& recent = engine_.records().jobs();
-  for (auto at = recent.rbegin(); at != recent.rend() && found.size() < filter.most; ++at) {
-    if (wanted(at->second))
-      found.push_back(views_.outline(at->second, access_.may_read(caller, at->second.uid)));
+  const auto then = [this, caller, found = std::move(found), most = filter.most,
+                     reply](Result<Rows> rows) mutable {
+    if (!rows) return reply(std::unexpected(unavailable(rows.error().message)));
+    // The store was looked at later: what it says is over has ended since then, if it had not yet.
+    for (store::JobRow& row : *rows) found.insert_or_assign(row.id, std::move(row));
+    while (found.size() > most) found.erase(found.begin());
+    reply(outlines(caller, found));
+  };
+  if (!reader_.ask<Rows>(caller.uid, look, then)) reply(std::unexpected(too_busy()));
+}
+
+std::vector<api::JobView> Reception::outlines(const Caller& caller, const JobsById& rows) const {
+  std::vector<api::JobView> views;
+  views.reserve(rows.size());
+  for (const auto& [id, row] : rows) {
+    views.push_back(views_.outline(row, access_.may_read(caller, row.uid)));
   }
-  const bool past = filter.all || (filter.state && api::is_over(*filter.state));
-  std::uint64_t before = filter.before.value_or(~std::uint64_t{0} >> 1U);
-  store::PastFilter past_filter;
-  past_filter.user = filter.user;
-  if (filter.state) past_filter.state = std::string(api::name_of(*filter.state));
-  past_filter.name = filter.name;
-  constexpr int kMostPages = 20;  // the loop has others to serve
-  for (int page = 0; past && found.size() < filter.most && page < kMostPages; ++page) {
-    const auto rows = engine_.store().past_jobs(before, 1000, past_filter);
-    if (!rows) return std::unexpected(unavailable(rows.error().message));
-    if (rows->empty()) break;
-    for (const store::JobRow& row : *rows) {
-      before = row.id;
-      if (found.size() >= filter.most || recent.contains(row.id)) continue;
-      if (wanted(row)) found.push_back(views_.outline(row, access_.may_read(caller, row.uid)));
-    }
-  }
-  std::ranges::sort(found, {}, &api::JobView::id);
-  return found;
+  return views;
 }
 
 }  // namespace tangram::daemon

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t kPage = 256;
 constexpr auto kBurst = std::chrono::milliseconds(2);  // what rings so soon after goes along
+// Too many read the past at once: he asks again, and again, before he is sent away.
+constexpr auto kBusy = std::chrono::milliseconds(100);
+constexpr int kMostTries = 100;
 
 std::string message_of(const StoredEvent& event) {
   return cat("id: ", event.id, "\nevent: ", event.kind, "\ndata: ", *event.json, "\n\n");
@@ -39,11 +42,43 @@ std::string text_of(const EventPage& page, EventWish& wish) {
 
 }  // namespace
 
+Task<void> Session::rest(std::shared_ptr<Pending> pending, std::chrono::milliseconds time) {
+  const auto until = Timer::clock_type::now() + time;
+  while (!pending->gone && Timer::clock_type::now() < until) {
+    pending->bell.expires_at(until);
+    co_await pending->bell.async_wait(kTuple);
+  }
+}
+
+// Nothing: he has left, or the server ends.
+Task<std::optional<Answer<EventPage>>> Session::await_page(std::shared_ptr<Pending> pending,
+                                                           const EventWish& wish) {
+  const auto found = std::make_shared<std::optional<Answer<EventPage>>>();
+  const auto take = [found, weak = std::weak_ptr(pending)](Answer<EventPage> page) {
+    *found = std::move(page);
+    if (const auto waiting = weak.lock()) waiting->bell.cancel();
+  };
+  house_->doors.events(wish.caller, wish.after, kPage, take);
+  while (!*found && !pending->gone) {
+    pending->bell.expires_at(Timer::time_point::max());
+    co_await pending->bell.async_wait(kTuple);
+  }
+  co_return pending->gone ? std::nullopt : std::move(*found);
+}
+
 // All there is now.
-Task<bool> Session::write_pages(EventWish& wish, bool chunked) {
+Task<bool> Session::write_pages(std::shared_ptr<Pending> pending, EventWish& wish, bool chunked) {
+  int tries = 0;
   while (may_go_on(wish.caller)) {
-    const Answer<EventPage> page = house_->doors.events(wish.caller, wish.after, kPage);
-    if (!page) co_return false;
+    const std::optional<Answer<EventPage>> answer = co_await await_page(pending, wish);
+    if (!answer) co_return false;
+    const Answer<EventPage>& page = *answer;
+    if (!page) {
+      if (page.error().status != 503 || ++tries == kMostTries) co_return false;
+      co_await rest(pending, kBusy);
+      continue;
+    }
+    tries = 0;
     std::string text = text_of(*page, wish);
     if (!text.empty()) {
       const bool written = co_await write_text(std::move(text), chunked);
@@ -84,7 +119,7 @@ Task<bool> Session::write_events(EventWish wish, Frame frame) {
   }
   while (true) {
     pending->rung = false;  // what rings from here on is looked for in the next round
-    const bool written = co_await write_pages(wish, chunked);
+    const bool written = co_await write_pages(pending, wish, chunked);
     if (!written || pending->gone) co_return false;
     if (!wish.follow) break;
     const bool news = co_await await_ring(pending);

@@ -46,7 +46,7 @@ struct JobFilter {
   std::optional<api::JobState> state;
   std::optional<std::string> name;
   std::optional<std::uint64_t> before = {};  // only ids below this one: the next page
-  std::size_t most = 10'000;                 // the newest
+  std::size_t most = 1'000;                  // the newest
 };
 
 struct HistoryFilter {
@@ -108,7 +108,8 @@ struct Doors {
     bool again = false;
   };
   std::function<void(const Caller&, const api::JobRequest&, const Once&, Reply<Submitted>)> submit;
-  std::function<Answer<std::vector<api::JobView>>(const Caller&, const JobFilter&)> jobs;  // by id
+  // The newest of those that are wanted, by id.
+  std::function<void(const Caller&, const JobFilter&, Reply<std::vector<api::JobView>>)> jobs;
   std::function<Answer<api::JobView>(const Caller&, std::uint64_t id)> job;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> cancel;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> hold;
@@ -151,9 +152,12 @@ struct Doors {
   std::function<void(const Caller&, const HistoryFilter&, Reply<api::HistoryPage>)> history;
   std::function<void(const Caller&, const UsageFilter&, Reply<api::Usage>)> usage;
 
-  // At most `most` events after that one, at once; and a ring for whoever waits for more, until
-  // what it gives is dropped.
-  std::function<Answer<EventPage>(const Caller&, std::uint64_t after, std::size_t most)> events;
+  // The number of the newest event, for who may be told of them.
+  std::function<Answer<std::uint64_t>(const Caller&)> last_event;
+  // At most `most` events after that one; and a ring for whoever waits for more, until what it
+  // gives is dropped.
+  std::function<void(const Caller&, std::uint64_t after, std::size_t most, Reply<EventPage>)>
+      events;
   std::function<std::shared_ptr<void>(std::function<void()> ring)> listen;
 
   std::function<void(const Caller&, const api::TokenRequest&, Reply<api::TokenView>)> create_token;

@@ -67,6 +67,33 @@ TEST_F(Events, AreResumedAndFiltered) {
               AllOf(Not(HasSubstr("id: 3")), HasSubstr("id: 4\nevent: jobless.thing\ndata: {")));
 }
 
+// Those that must be looked up come when they are found; who leaves meanwhile is let go.
+TEST_F(Events, MayComeLaterOrAfterARefusal) {
+  add("job.submitted", 1);
+  add("job.running", 1);
+  daemon_.on_loop([&] { daemon_.events.refusals = 2; });
+  EXPECT_THAT(all("&after=0"), ElementsAre("1 job.submitted", "2 job.running"));
+  daemon_.on_loop([&] { daemon_.events.late = true; });
+  const auto asked = [&] { return daemon_.on_loop([&] { return daemon_.events.asked(); }); };
+  std::thread gives([&] {
+    while (asked() == 0) std::this_thread::yield();
+    daemon_.on_loop([&] {
+      daemon_.events.late = false;
+      daemon_.events.give();
+    });
+  });
+  EXPECT_THAT(all("&after=0"), ElementsAre("1 job.submitted", "2 job.running"));
+  gives.join();
+  daemon_.on_loop([&] { daemon_.events.late = true; });
+  {
+    const Raw socket(daemon_.socket());
+    socket.say("GET /v1/events?after=0 HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (asked() == 0) std::this_thread::yield();
+  }
+  while (listeners() > 0) std::this_thread::yield();
+  daemon_.on_loop([&] { daemon_.events.give(); });
+}
+
 TEST_F(Events, HaveTheFormOfServerSentEvents) {
   add("job.running", 7);
   EXPECT_THAT(

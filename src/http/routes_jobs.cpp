@@ -46,14 +46,13 @@ Result<JobFilter> filter_in(const Query& query) {
   return filter;
 }
 
-// As many as a page may have; none: it is not asked for by pages.
-Result<std::optional<std::size_t>> limit_in(const Query& query) {
+// As many as a page may have.
+Result<std::size_t> limit_in(const Query& query) {
   constexpr std::size_t kMost = 10'000;
   const auto limit = query.number("limit", kMost);
   if (!limit) return std::unexpected(limit.error());
   if (*limit == 0U) return invalid(cat("limit must be a whole number from 1 to ", kMost, "."));
-  if (!*limit) return std::nullopt;
-  return static_cast<std::size_t>(**limit);
+  return static_cast<std::size_t>(limit->value_or(JobFilter{}.most));
 }
 
 std::string next_page(const Query& query, std::uint64_t before) {
@@ -179,14 +178,20 @@ Outcome get_jobs(const Doors& doors, const Request& request) {
   if (!filter) return bad_request(filter.error());
   const auto limit = limit_in(request.query);
   if (!limit) return bad_request(limit.error());
-  if (*limit) filter->most = **limit + 1;  // one more says whether there are more
-  auto jobs = doors.jobs(request.caller, *filter);
-  if (!jobs || !*limit || jobs->size() <= **limit) return response_of(jobs);
-  jobs->erase(jobs->begin(), jobs->end() - static_cast<std::ptrdiff_t>(**limit));
-  Response response = response_of(jobs);
-  response.headers.emplace_back(
-      "Link", cat('<', next_page(request.query, jobs->front().id), ">; rel=\"next\""));
-  return response;
+  filter->most = *limit + 1;  // one more says whether there are more
+  return later([&doors, caller = request.caller, wanted = *std::move(filter), limit = *limit,
+                query = request.query](const Respond& respond) {
+    doors.jobs(caller, wanted, [=](Answer<std::vector<api::JobView>> jobs) {
+      const bool more = jobs && jobs->size() > limit;
+      if (more) jobs->erase(jobs->begin(), jobs->end() - static_cast<std::ptrdiff_t>(limit));
+      Response response = response_of(jobs);
+      if (more) {
+        response.headers.emplace_back(
+            "Link", cat('<', next_page(query, jobs->front().id), ">; rel=\"next\""));
+      }
+      respond(std::move(response));
+    });
+  });
 }
 
 Outcome get_job(const Doors& doors, const Request& request) {

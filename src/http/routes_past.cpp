@@ -132,9 +132,9 @@ Outcome get_events(const Doors& doors, const Request& request) {
   wish.kinds = std::move(*kinds);
   const auto after = resume_in(request);
   if (!after) return bad_request(after.error());
-  const auto page = doors.events(request.caller, after->value_or(0), 1);
-  if (!page) return problem_response(page.error());
-  wish.after = after->value_or(page->last);
+  const auto last = doors.last_event(request.caller);
+  if (!last) return problem_response(last.error());
+  wish.after = after->value_or(*last);
   return wish;
 }
 

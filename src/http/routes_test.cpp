@@ -86,8 +86,14 @@ TEST_F(Routes, JobsComeInPages) {
   EXPECT_THAT(ids, ElementsAre(1, 2, 3, 4, 5, 6, 7));
   EXPECT_EQ(pages, 3);
   EXPECT_EQ(done("GET", "/v1/jobs?limit=7").next, "");
+  EXPECT_EQ(done("GET", "/v1/jobs").next, "");
+  for (int i = 7; i < 1001; ++i) daemon_.add({});
+  const ClientReply cut = done("GET", "/v1/jobs");  // never in silence
+  EXPECT_EQ(cut.body.as_array().size(), 1000U);
+  EXPECT_EQ(cut.next, "/v1/jobs?before=2");
+  EXPECT_EQ(done("GET", cut.next).body.as_array().size(), 1U);
   EXPECT_THAT(raw("GET", "/v1/jobs?limit=3"),
-              HasSubstr("Link: </v1/jobs?limit=3&before=5>; rel=\"next\"\r\n"));
+              HasSubstr("Link: </v1/jobs?limit=3&before=999>; rel=\"next\"\r\n"));
   for (const auto* wrong : {"limit=0", "limit=10001", "limit=x", "before=-1"}) {
     EXPECT_THAT(raw("GET", cat("/v1/jobs?", wrong)), StartsWith("HTTP/1.1 400")) << wrong;
   }

@@ -88,7 +88,10 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
                           bool chunked);
   Task<void> await_news(std::shared_ptr<Pending> pending, const LogReader& reader);
   Task<bool> write_events(EventWish wish, Frame frame);
-  Task<bool> write_pages(EventWish& wish, bool chunked);
+  Task<bool> write_pages(std::shared_ptr<Pending> pending, EventWish& wish, bool chunked);
+  Task<std::optional<Answer<EventPage>>> await_page(std::shared_ptr<Pending> pending,
+                                                    const EventWish& wish);
+  Task<void> rest(std::shared_ptr<Pending> pending, std::chrono::milliseconds time);
   Task<bool> await_ring(std::shared_ptr<Pending> pending);
 
   std::shared_ptr<Pending> begin_waiting();

@@ -199,7 +199,8 @@ class TestDaemon {
       if (on_submit) on_submit(jobs_.at(id));
       reply(Doors::Submitted{id, false});
     };
-    d.jobs = [this](const Caller&, const JobFilter& filter) -> Answer<std::vector<api::JobView>> {
+    d.jobs = [this](const Caller&, const JobFilter& filter,
+                    const Reply<std::vector<api::JobView>>& reply) {
       std::vector<api::JobView> views;
       for (const auto& [id, job] : jobs_) {
         if (!filter.all && is_over(job.view.state)) continue;
@@ -212,7 +213,7 @@ class TestDaemon {
       if (views.size() > filter.most) {
         views.erase(views.begin(), views.end() - static_cast<std::ptrdiff_t>(filter.most));
       }
-      return views;
+      reply(views);
     };
     d.job = [this](const Caller&, std::uint64_t id) -> Answer<api::JobView> {
       if (!jobs_.contains(id)) return std::unexpected(none(id));

@@ -29,9 +29,22 @@ class TestEvents {
     std::erase_if(events_, [id](const StoredEvent& event) { return event.id <= id; });
   }
   [[nodiscard]] std::size_t listeners() const { return rings_.size(); }
+  // Pages are given out when the test says so.
+  bool late = false;
+  [[nodiscard]] std::size_t asked() const { return kept_.size(); }
+  void give() {
+    for (const auto& give : std::exchange(kept_, {})) give();
+  }
+  int refusals = 0;  // so many pages are refused first
 
   void fill(Doors& d) {
-    d.events = [this](const Caller&, std::uint64_t after, std::size_t most) -> Answer<EventPage> {
+    d.last_event = [this](const Caller&) { return last_; };
+    d.events = [this](const Caller&, std::uint64_t after, std::size_t most,
+                      const Reply<EventPage>& reply) {
+      if (refusals > 0) {
+        --refusals;
+        return reply(std::unexpected(problem(503, "unavailable", "too many ask.")));
+      }
       EventPage page;
       page.last = last_;
       const std::uint64_t first = events_.empty() ? last_ + 1 : events_.front().id;
@@ -40,7 +53,8 @@ class TestEvents {
         if (page.events.size() == most) break;
         page.events.push_back(events_[i]);
       }
-      return page;
+      if (!late) return reply(std::move(page));
+      kept_.push_back([reply, page = std::move(page)] { reply(page); });
     };
     d.listen = [this](std::function<void()> ring) -> std::shared_ptr<void> {
       const std::uint64_t key = ++last_ring_;
@@ -51,6 +65,7 @@ class TestEvents {
 
  private:
   std::vector<StoredEvent> events_;
+  std::vector<std::function<void()>> kept_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, std::function<void()>> rings_;
   std::uint64_t last_ring_ = 0;

@@ -30,7 +30,9 @@ Result<std::vector<JobRow>> Store::past_jobs(std::uint64_t before_id, std::size_
                                              const PastFilter& filter) {
   return parts_->guarded("read", [&]() -> Result<std::vector<JobRow>> {
     std::vector<JobRow> rows;
-    Query query = parts_->query(filter.user ? sql::kPastJobsOfUser : sql::kPastJobs);
+    Query query = parts_->query(filter.name   ? sql::kPastJobsOfName
+                                : filter.user ? sql::kPastJobsOfUser
+                                              : sql::kPastJobs);
     query.bind(signed_limit(before_id), signed_limit(most), filter.user, filter.profile,
                filter.state, filter.since, filter.until, filter.name);
     while (query.next()) rows.push_back(read_job(query));

@@ -6,6 +6,7 @@
 #include "files/test_folder.hpp"
 #include "store/parts.hpp"
 #include "store/replay.hpp"
+#include "store/rows.hpp"
 #include "store/test_body.hpp"
 
 namespace tangram::store {
@@ -58,6 +59,24 @@ TEST(Past, IsFilteredAndPaged) {
   EXPECT_THAT(ids(store->past_jobs(kAll, 10, {.since = wall(20), .until = wall(40)})),
               ElementsAre(3, 2));
   EXPECT_THAT(ids(store->past_jobs(kAll, 10, {.user = "eve"})), ElementsAre());
+}
+
+TEST(Past, JobsAreFoundByTheirNamesWithoutReadingAll) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes changes;
+  for (std::uint64_t id = 1; id <= 9; ++id) {
+    changes.jobs.push_back(past(id, id % 2 == 0 ? "ada" : "bob", "1g.5gb", "completed", 10));
+    changes.jobs.back().name = id % 3 == 0 ? "train" : "other";
+  }
+  must(store->commit(changes));
+  EXPECT_THAT(ids(store->past_jobs(100, 10, {.name = "train"})), ElementsAre(9, 6, 3));
+  EXPECT_THAT(ids(store->past_jobs(9, 1, {.name = "train"})), ElementsAre(6));
+  EXPECT_THAT(ids(store->past_jobs(100, 10, {.user = "ada", .name = "train"})), ElementsAre(6));
+  SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READONLY);
+  SQLite::Statement plan(db, std::string("EXPLAIN QUERY PLAN ") + sql::kPastJobsOfName);
+  ASSERT_TRUE(plan.executeStep());
+  EXPECT_THAT(plan.getColumn(3).getString(), HasSubstr("jobs_over_of_name (name=? AND id<?)"));
 }
 
 RunRow held(std::uint32_t run, std::uint64_t job, std::int64_t from,

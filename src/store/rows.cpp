@@ -74,6 +74,9 @@ const char* const kPastJobs =
     "SELECT " JOB_OF_A_LIST "WHERE over = 1 AND id < ?1 AND ?3 IS NULL " PAST_FILTER;
 const char* const kPastJobsOfUser =
     "SELECT " JOB_OF_A_LIST "WHERE over = 1 AND user = ?3 AND id < ?1 " PAST_FILTER;
+const char* const kPastJobsOfName = "SELECT " JOB_OF_A_LIST
+                                    "WHERE over = 1 AND name = ?8 AND id < ?1 "
+                                    "AND (?3 IS NULL OR user = ?3) " PAST_FILTER;
 const char* const kLivingJobs = "SELECT " JOB_OF_A_LIST "WHERE over = 0 ORDER BY id";
 const char* const kRunsOfJob =
     "SELECT run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "

@@ -11,6 +11,7 @@ namespace sql {
 extern const char* const kJob;
 extern const char* const kPastJobs;        // before an id, so many; then the filter
 extern const char* const kPastJobsOfUser;  // the same
+extern const char* const kPastJobsOfName;  // the same
 extern const char* const kLivingJobs;
 extern const char* const kRunsOfJob;
 extern const char* const kGpus;

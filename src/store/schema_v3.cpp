@@ -1,5 +1,5 @@
-// The third schema: the address of a service, and the steps of a move. Requests that said whether
-// their job is movable say it in the words of today.
+// The third schema: the address of a service, the steps of a move, and jobs by name. Requests that
+// said whether their job is movable say it in the words of today.
 #include <array>
 
 #include "base/text.hpp"
@@ -16,6 +16,7 @@ ALTER TABLE moves ADD COLUMN switched INTEGER;
 ALTER TABLE moves ADD COLUMN drained INTEGER;
 ALTER TABLE moves ADD COLUMN finished INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE moves ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX jobs_over_of_name ON jobs (name, id) WHERE over = 1;
 UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.move', json_object(
     'way', CASE WHEN json_extract(request, '$.movable') = 1
                  AND json_extract(request, '$.kind') = 'service' THEN 'replica' ELSE 'never' END))

@@ -1,0 +1,80 @@
+// Lists of jobs, read page by page from a daemon that has more of them than it keeps in memory. One
+// rule: whoever follows the pages sees every job once, whatever its number.
+#include <algorithm>
+
+#include <SQLiteCpp/Database.h>
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "http/client.hpp"
+#include "node.hpp"
+
+namespace tangram::tests {
+namespace {
+
+namespace json = boost::json;
+
+// Two run, the others wait behind them; and so many that were over long ago, with higher numbers.
+void fill(Node& node, std::uint64_t living, std::uint64_t last) {
+  node.start();
+  for (std::uint64_t id = 1; id <= living; ++id) node.submit("7g.40gb", "sleep 1000");
+  node.await(2, "running");
+  node.stop();
+  SQLite::Database store(node.state_dir() + "/tangram.db", SQLite::OPEN_READWRITE);
+  store.exec(
+      cat("WITH RECURSIVE over_ones(id) AS (VALUES (", living + 1,
+          ") UNION ALL SELECT id + 1 FROM over_ones WHERE id < ", last,
+          ") INSERT INTO jobs (id, uid, user, name, profile, state, over, reason, mig_uuid, "
+          "restarts, submitted, ended) SELECT id, 0, 'ada', "
+          "CASE WHEN id % 100 = 0 THEN 'rare' ELSE 'plain' END, '1g.5gb', "
+          "CASE WHEN id % 10 = 0 THEN 'failed' ELSE 'completed' END, 1, '', '', 0, now, now "
+          "FROM over_ones, (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000 AS now)"));
+  node.start();
+}
+
+// All pages, the lowest number first.
+std::vector<std::uint64_t> ids(const Node& node, std::string target) {
+  auto client = http::Client::open(node.socket());
+  std::vector<std::uint64_t> all;
+  while (!target.empty()) {
+    const auto page = client->request("GET", target);
+    if (!page) {
+      ADD_FAILURE() << page.error().message;
+      break;
+    }
+    std::vector<std::uint64_t> these;
+    for (const json::value& job : page->body.as_array()) {
+      these.push_back(job.at("id").to_number<std::uint64_t>());
+    }
+    all.insert(all.begin(), these.begin(), these.end());
+    target = page->next;
+  }
+  return all;
+}
+
+TEST(Lists, PagesHaveEveryJobOnce) {
+  Node node;
+  fill(node, 28, 1200);
+  std::vector<std::uint64_t> every;
+  for (std::uint64_t id = 1; id <= 1200; ++id) every.push_back(id);
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1&limit=20"), every);
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1"), every);  // pages also where nobody asked for them
+  const std::vector<std::uint64_t> living(every.begin(), every.begin() + 28);
+  EXPECT_EQ(ids(node, "/v1/jobs?limit=5"), living);
+  std::vector<std::uint64_t> rare;
+  for (std::uint64_t id = 100; id <= 1200; id += 100) rare.push_back(id);
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1&name=rare&limit=3"), rare);
+  EXPECT_EQ(ids(node, "/v1/jobs?state=failed&name=rare&user=ada&limit=5"), rare);
+  EXPECT_EQ(ids(node, "/v1/jobs?state=failed&limit=7").size(), 118U);  // 30, 40 … 1200
+  // The command line follows them.
+  const std::string listed = node.tangram({"ps", "--all", "--quiet"});
+  EXPECT_EQ(std::ranges::count(listed, '\n'), 1200);
+  int code = 0;
+  node.tangram({"show", "rare"}, &code);  // a name is answered with the numbers that have it
+  EXPECT_EQ(code, 2);
+  EXPECT_EQ(json::parse(node.tangram({"ps", "--all", "--json"})).as_array().size(), 1200U);
+}
+
+}  // namespace
+}  // namespace tangram::tests
