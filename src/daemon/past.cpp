@@ -85,29 +85,28 @@ void Past::usage(const http::Caller& caller, const http::UsageFilter& filter,
     reply(std::unexpected(admitted.error()));
     return;
   }
-  api::Usage usage;
-  usage.from = filter.since.value_or(api::WallTime{});
-  usage.to = filter.until.value_or(Clock::wall());
-  if (usage.to < usage.from) {
+  const api::WallTime from = filter.since.value_or(api::WallTime{});
+  const api::WallTime to = filter.until.value_or(Clock::wall());
+  if (to < from) {
     reply(std::unexpected(unserved("`until` is before `since`: there is no time between them.")));
     return;
   }
-  using Rows = std::vector<store::UsageRow>;
-  const auto look = [=](store::Store& store) {
-    return store.usage(usage.from, usage.to, filter.user);
+  const auto look = [from, to, user = filter.user](store::Store& store) {
+    return store.usage(from, to, user);
   };
-  const auto then = [this, usage, reply](const Result<Rows>& rows) {
-    if (rows) {
-      reply(summed(usage, *rows));
+  const auto then = [this, reply](const Result<store::Usage>& usage) {
+    if (usage) {
+      reply(summed(*usage));
     } else {
-      reply(std::unexpected(unavailable(rows.error().message)));
+      reply(std::unexpected(unavailable(usage.error().message)));
     }
   };
-  if (!reader_.ask<Rows>(caller.uid, look, then)) reply(std::unexpected(too_busy()));
+  if (!reader_.ask<store::Usage>(caller.uid, look, then)) reply(std::unexpected(too_busy()));
 }
 
-api::Usage Past::summed(api::Usage usage, const std::vector<store::UsageRow>& rows) const {
-  for (const store::UsageRow& row : rows) {
+api::Usage Past::summed(const store::Usage& found) const {
+  api::Usage usage{.from = found.from, .to = found.to, .rows = {}};
+  for (const store::UsageRow& row : found.rows) {
     const Slices slices = slices_of(engine_.scheduler().node(), row.profile);
     const double hours = std::chrono::duration<double, std::ratio<3600>>(row.held).count();
     const double slice_hours = hours * slices.of_profile;

@@ -26,7 +26,7 @@ class Past {
   [[nodiscard]] api::HistoryPage page_of(const http::Caller& caller,
                                          const std::vector<store::JobRow>& rows,
                                          std::size_t most) const;
-  [[nodiscard]] api::Usage summed(api::Usage usage, const std::vector<store::UsageRow>& rows) const;
+  [[nodiscard]] api::Usage summed(const store::Usage& found) const;
 
   const Engine& engine_;
   Reader& reader_;

@@ -1,4 +1,4 @@
-// See store.hpp: what was, for people and for who follows along: jobs, usage, events, submissions.
+// See store.hpp: what was, for people and for who follows along: jobs, events, submissions.
 #include <algorithm>
 #include <limits>
 
@@ -12,17 +12,6 @@ namespace {
 std::uint64_t signed_limit(std::uint64_t number) {
   return std::min<std::uint64_t>(number, std::numeric_limits<std::int64_t>::max());
 }
-
-// A run holds its instance from the decision to its end; one that was forgotten about ended with
-// its job.
-constexpr const char* kUsage =
-    "SELECT user, profile, count(DISTINCT job), sum(min(until, ?2) - max(asked, ?1)) FROM ("
-    "  SELECT jobs.user AS user, jobs.profile AS profile, runs.job AS job, runs.asked AS asked,"
-    "    coalesce(runs.ended, CASE WHEN jobs.over = 1 THEN jobs.ended END, ?2) AS until"
-    "  FROM runs JOIN jobs ON jobs.id = runs.job"
-    "  WHERE (runs.ended > ?1 OR runs.ended IS NULL) AND runs.asked < ?2"
-    "    AND (?3 IS NULL OR jobs.user = ?3)) "
-    "WHERE until > ?1 AND until > asked GROUP BY user, profile ORDER BY user, profile";
 
 }  // namespace
 
@@ -73,20 +62,6 @@ Result<std::optional<LeaseRow>> Store::lease(std::uint64_t job) {
     Query query = parts_->query(sql::kLease);
     if (!query.bind(signed_limit(job)).next()) return std::nullopt;
     return read_lease(query);
-  });
-}
-
-Result<std::vector<UsageRow>> Store::usage(WallTime from, WallTime to,
-                                           const std::optional<std::string>& user) {
-  return parts_->guarded("read", [&]() -> Result<std::vector<UsageRow>> {
-    std::vector<UsageRow> rows;
-    Query query = parts_->query(kUsage);
-    query.bind(from, to, user);
-    while (query.next()) {
-      UsageRow& row = rows.emplace_back();
-      query.row(row.user, row.profile, row.jobs, row.held);
-    }
-    return rows;
   });
 }
 

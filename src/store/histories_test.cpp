@@ -61,30 +61,22 @@ TEST(Past, IsFilteredAndPaged) {
   EXPECT_THAT(ids(store->past_jobs(kAll, 10, {.user = "eve"})), ElementsAre());
 }
 
-TEST(Past, JobsAreFoundByTheirNamesWithoutReadingAll) {
-  const Folder folder;
-  auto store = open_at(folder.at("tangram.db"));
-  Changes changes;
-  for (std::uint64_t id = 1; id <= 9; ++id) {
-    changes.jobs.push_back(past(id, id % 2 == 0 ? "ada" : "bob", "1g.5gb", "completed", 10));
-    changes.jobs.back().name = id % 3 == 0 ? "train" : "other";
-  }
-  must(store->commit(changes));
-  EXPECT_THAT(ids(store->past_jobs(100, 10, {.name = "train"})), ElementsAre(9, 6, 3));
-  EXPECT_THAT(ids(store->past_jobs(9, 1, {.name = "train"})), ElementsAre(6));
-  EXPECT_THAT(ids(store->past_jobs(100, 10, {.user = "ada", .name = "train"})), ElementsAre(6));
-  SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READONLY);
-  SQLite::Statement plan(db, std::string("EXPLAIN QUERY PLAN ") + sql::kPastJobsOfName);
-  ASSERT_TRUE(plan.executeStep());
-  EXPECT_THAT(plan.getColumn(3).getString(), HasSubstr("jobs_over_of_name (name=? AND id<?)"));
-}
-
 RunRow held(std::uint32_t run, std::uint64_t job, std::int64_t from,
             std::optional<std::int64_t> to) {
   RunRow row = run_row(run, job);
   row.asked = wall(from);
   if (to) row.ended = wall(*to);
   return row;
+}
+
+// "ada 1g.5gb 2 60": jobs, and microseconds.
+std::vector<std::string> texts(const Result<Usage>& usage) {
+  std::vector<std::string> all;
+  for (const UsageRow& row : usage.value().rows) {
+    all.push_back(row.user + " " + row.profile + " " + std::to_string(row.jobs) + " " +
+                  std::to_string(row.held.count()));
+  }
+  return all;
 }
 
 TEST(Past, UsageIsClippedToItsSpan) {
@@ -102,18 +94,89 @@ TEST(Past, UsageIsClippedToItsSpan) {
                   held(5, 4, 80, {})};
   must(store->commit(changes));
   const auto rows = store->usage(wall(30), wall(100), std::nullopt);
-  ASSERT_TRUE(rows) << rows.error().message;
-  ASSERT_EQ(rows->size(), 3U);
-  const auto text = [](const UsageRow& r) {
-    return r.user + " " + r.profile + " " + std::to_string(r.jobs) + " " +
-           std::to_string(r.held.count());
-  };
-  EXPECT_EQ(text((*rows)[0]), "ada 1g.5gb 2 60");  // 30–50, 40–60, 70–90
-  EXPECT_EQ(text((*rows)[1]), "ada 2g.10gb 1 20");
-  EXPECT_EQ(text((*rows)[2]), "bob 2g.10gb 1 30");
-  const auto bobs = store->usage(wall(30), wall(100), "bob");
-  ASSERT_EQ(bobs->size(), 1U);
-  EXPECT_EQ(store->usage(wall(60), wall(70), std::nullopt)->size(), 0U);
+  EXPECT_THAT(texts(rows), ElementsAre("ada 1g.5gb 2 60",  // 30–50, 40–60, 70–90
+                                       "ada 2g.10gb 1 20", "bob 2g.10gb 1 30"));
+  EXPECT_THAT(texts(store->usage(wall(30), wall(100), "bob")), ElementsAre("bob 2g.10gb 1 30"));
+  EXPECT_THAT(texts(store->usage(wall(60), wall(70), std::nullopt)), ElementsAre());
+}
+
+// Midnight of a day not long ago, in microseconds; and so many days later.
+std::int64_t midnight(int later) {
+  constexpr std::int64_t kDay = 86'400'000'000;
+  static const std::int64_t first =
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())
+          .time_since_epoch()
+          .count() -
+      10;
+  return (first + later) * kDay;
+}
+
+// Jobs of three days, the first of which goes on into the second.
+Changes three_days() {
+  Changes changes;
+  changes.jobs = {past(1, "ada", "1g.5gb", "completed", midnight(1) + 50),
+                  past(2, "ada", "1g.5gb", "failed", midnight(1) + 90),
+                  past(3, "bob", "2g.10gb", "failed", midnight(2) + 60)};
+  changes.jobs[2].uid = 7;
+  changes.runs = {held(1, 1, midnight(1) - 10, midnight(1) + 50),
+                  held(2, 2, midnight(1) + 40, midnight(1) + 90), held(3, 3, midnight(2) + 20, {})};
+  return changes;
+}
+
+TEST(Past, UsageStaysWhenItsJobsAreForgotten) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  must(store->commit(three_days()));
+  const auto all = [&] { return store->usage(wall(0), wall(midnight(3)), std::nullopt); };
+  const auto before = texts(all());
+  EXPECT_THAT(before, ElementsAre("ada 1g.5gb 2 110", "bob 2g.10gb 1 40"));
+  std::vector<std::uint32_t> gone;
+  for (const std::size_t left : {2U, 1U, 0U}) {
+    const Retention retention{.jobs = std::chrono::hours(24 * 365 * 200), .most_jobs = left};
+    ASSERT_TRUE(store->trim(retention, gone));
+    EXPECT_EQ(store->counts()->jobs, left);
+    EXPECT_EQ(texts(all()), before) << left;
+  }
+  EXPECT_EQ(all()->from, wall(0));
+  // By whole days: who began the day before counts among those of a day, but once.
+  const auto second = store->usage(wall(midnight(1) + 60), wall(midnight(1) + 70), std::nullopt);
+  EXPECT_THAT(texts(second), ElementsAre("ada 1g.5gb 2 100"));
+  EXPECT_EQ(second->from, wall(midnight(1)));
+  EXPECT_EQ(second->to, wall(midnight(2)));
+  EXPECT_THAT(texts(store->usage(wall(0), wall(midnight(1)), "ada")),
+              ElementsAre("ada 1g.5gb 1 10"));
+  EXPECT_THAT(texts(store->usage(wall(0), wall(midnight(2)), "bob")), ElementsAre());
+}
+
+TEST(Past, UsageOfWhatNobodyAddedUpIsNotPretended) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  must(store->commit(three_days()));
+  store.reset();
+  SQLite::Database(folder.at("tangram.db"), SQLite::OPEN_READWRITE)
+      .exec("UPDATE forgotten SET used_since = " + std::to_string(midnight(1) + 45));
+  store = open_at(folder.at("tangram.db"));
+  const auto usage = store->usage(wall(0), wall(midnight(2)), std::nullopt);
+  EXPECT_EQ(usage->from, wall(midnight(1) + 45));
+  EXPECT_THAT(texts(usage), ElementsAre("ada 1g.5gb 2 50"));
+}
+
+TEST(Past, JobsAreFoundByTheirNamesWithoutReadingAll) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes changes;
+  for (std::uint64_t id = 1; id <= 9; ++id) {
+    changes.jobs.push_back(past(id, id % 2 == 0 ? "ada" : "bob", "1g.5gb", "completed", 10));
+    changes.jobs.back().name = id % 3 == 0 ? "train" : "other";
+  }
+  must(store->commit(changes));
+  EXPECT_THAT(ids(store->past_jobs(100, 10, {.name = "train"})), ElementsAre(9, 6, 3));
+  EXPECT_THAT(ids(store->past_jobs(9, 1, {.name = "train"})), ElementsAre(6));
+  EXPECT_THAT(ids(store->past_jobs(100, 10, {.user = "ada", .name = "train"})), ElementsAre(6));
+  SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READONLY);
+  SQLite::Statement plan(db, std::string("EXPLAIN QUERY PLAN ") + sql::kPastJobsOfName);
+  ASSERT_TRUE(plan.executeStep());
+  EXPECT_THAT(plan.getColumn(3).getString(), HasSubstr("jobs_over_of_name (name=? AND id<?)"));
 }
 
 EventRow event(std::uint64_t id) {

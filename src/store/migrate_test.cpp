@@ -53,8 +53,15 @@ TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
   const std::string path = folder.at("tangram.db");
   copy_as_version_1(folder.at("now.db"), path);
   {
+    SQLite::Database db(path, SQLite::OPEN_READWRITE);
+    db.exec("UPDATE forgotten SET jobs = 1; UPDATE jobs SET over = 1, ended = 777 WHERE id = 5");
+  }
+  {
     auto store = open_at(path);
     EXPECT_EQ(store->counts()->version, 3);
+    // Nobody knows what the job used that was forgotten before.
+    const auto usage = store->usage(WallTime{}, testing::wall(1'000'000'000), std::nullopt);
+    EXPECT_EQ(usage.value().from, testing::wall(777));
     EXPECT_EQ((*store->job(4))->request,
               R"({"kind":"service","command":["true"],"move":{"way":"replica"},)"
               R"("endpoint":{"mode":"none"}})");

@@ -1,5 +1,5 @@
-// The third schema: the address of a service, the steps of a move, and jobs by name. Requests that
-// said whether their job is movable say it in the words of today.
+// The third schema: the address of a service, the steps of a move, jobs by name, and what jobs used
+// that are forgotten. Requests that said whether their job is movable say it in the words of today.
 #include <array>
 
 #include "base/text.hpp"
@@ -17,6 +17,16 @@ ALTER TABLE moves ADD COLUMN drained INTEGER;
 ALTER TABLE moves ADD COLUMN finished INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE moves ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX jobs_over_of_name ON jobs (name, id) WHERE over = 1;
+-- What jobs held that were removed, by day of UTC. `jobs`: how many they were; `begun`: how many of
+-- them had held nothing on a day before.
+CREATE TABLE used (
+  day INTEGER NOT NULL, uid INTEGER NOT NULL, profile TEXT NOT NULL, user TEXT NOT NULL,
+  held INTEGER NOT NULL, jobs INTEGER NOT NULL, begun INTEGER NOT NULL,
+  PRIMARY KEY (day, uid, profile)) WITHOUT ROWID;
+-- Jobs went without being added up before; all of them had ended before the oldest that is left.
+ALTER TABLE forgotten ADD COLUMN used_since INTEGER NOT NULL DEFAULT 0;
+UPDATE forgotten SET used_since = coalesce((SELECT min(ended) FROM jobs WHERE over = 1),
+    (SELECT max(wall) FROM journal), 0) WHERE jobs > 0;
 UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.move', json_object(
     'way', CASE WHEN json_extract(request, '$.movable') = 1
                  AND json_extract(request, '$.kind') = 'service' THEN 'replica' ELSE 'never' END))

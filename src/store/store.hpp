@@ -245,6 +245,12 @@ struct UsageRow {
   std::chrono::microseconds held{0};  // of all runs together
 };
 
+struct Usage {
+  WallTime from{};  // what can be told of: not more than is known, and whole days where jobs of
+  WallTime to{};    // the day are forgotten
+  std::vector<UsageRow> rows = {};  // by user, then by profile
+};
+
 struct PlacementStep {
   std::uint64_t sequence = 0;
   WallTime wall{};
@@ -297,10 +303,10 @@ class Store {
   [[nodiscard]] Result<std::vector<RunRow>> runs(std::uint64_t job);
   [[nodiscard]] Result<std::vector<MoveRow>> moves(std::uint64_t job);  // by begun
   [[nodiscard]] Result<std::optional<LeaseRow>> lease(std::uint64_t job);
-  // By user, then by profile; runs clipped to the span, those still going count to its end. Nothing
-  // for `user`: all of them.
-  [[nodiscard]] Result<std::vector<UsageRow>> usage(WallTime from, WallTime to,
-                                                    const std::optional<std::string>& user);
+  // Runs clipped to the span, those still going count to its end; and what was added up of jobs
+  // that are forgotten. Nothing for `user`: all of them.
+  [[nodiscard]] Result<Usage> usage(WallTime from, WallTime to,
+                                    const std::optional<std::string>& user);
   // The step that gave the job its present or last place, if the journal still has it. A move gives
   // no other one: that is explained by the move.
   [[nodiscard]] Result<std::optional<PlacementStep>> placement_step(std::uint64_t job);

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "store/parts.hpp"
+#include "store/usage.hpp"
 
 namespace tangram::store {
 namespace {
@@ -33,6 +34,7 @@ std::vector<std::uint64_t> jobs_to_forget(Store::Parts& parts, const Retention& 
 }
 
 void forget_job(Store::Parts& parts, std::uint64_t id, std::vector<std::uint32_t>& runs_gone) {
+  add_up(parts, id);
   {
     Query runs = parts.query("SELECT run FROM runs WHERE job = ?");
     runs.bind(id);
@@ -104,6 +106,7 @@ Result<bool> Store::trim(const Retention& retention, std::vector<std::uint32_t>&
   const auto more = parts.in_transaction("trim", [&]() -> Result<bool> {
     const std::vector<std::uint64_t> ids = jobs_to_forget(parts, retention);
     for (const std::uint64_t id : ids) forget_job(parts, id, runs_gone);
+    cut_usage(parts);
     const bool too_long = parts.sequence > parts.snapshot + retention.most_steps;
     if (too_long) parts.take_snapshot(parts.sequence);
     snapshot_taken = too_long;

@@ -1,0 +1,146 @@
+// See usage.hpp; and Store::usage(), which adds the jobs that are kept to the days of those that
+// are not.
+#include "store/usage.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tangram::store {
+namespace {
+
+using Day = std::chrono::sys_days;  // of UTC
+
+constexpr std::chrono::days kDaysKept{1100};
+
+Day day_of(WallTime time) { return std::chrono::floor<std::chrono::days>(time); }
+std::int64_t number_of(Day day) { return day.time_since_epoch().count(); }
+
+struct Held {
+  std::uint32_t uid = 0;
+  std::string user;
+  std::string profile;
+  std::map<Day, std::chrono::microseconds> days;
+};
+
+void add_span(std::map<Day, std::chrono::microseconds>& days, WallTime from, WallTime until) {
+  // What is so old is cut at once; and a clock that was wrong must not fill the table.
+  from = std::max(from, WallTime(day_of(until) - kDaysKept));
+  for (Day day = day_of(from); WallTime(day) < until; day += std::chrono::days(1)) {
+    const WallTime end = std::min(until, WallTime(day + std::chrono::days(1)));
+    days[day] += end - std::max(from, WallTime(day));
+  }
+}
+
+// A run that was forgotten about ended with its job.
+Held held_by(Store::Parts& parts, std::uint64_t job) {
+  Query query = parts.query(
+      "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
+      "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.job = ?");
+  query.bind(job);
+  Held held;
+  while (query.next()) {
+    WallTime asked;
+    WallTime until;
+    query.row(held.uid, held.user, held.profile, asked, until);
+    if (asked < until) add_span(held.days, asked, until);
+  }
+  return held;
+}
+
+// A run holds its instance from the decision to its end; one that was forgotten about ended with
+// its job.
+constexpr const char* kOfKept =
+    "SELECT user, profile, count(DISTINCT job), sum(min(until, ?2) - max(asked, ?1)) FROM ("
+    "  SELECT jobs.user AS user, jobs.profile AS profile, runs.job AS job, runs.asked AS asked,"
+    "    coalesce(runs.ended, CASE WHEN jobs.over = 1 THEN jobs.ended END, ?2) AS until"
+    "  FROM runs JOIN jobs ON jobs.id = runs.job"
+    "  WHERE (runs.ended > ?1 OR runs.ended IS NULL) AND runs.asked < ?2"
+    "    AND (?3 IS NULL OR jobs.user = ?3)) "
+    "WHERE until > ?1 AND until > asked GROUP BY user, profile";
+// Who held something on the first day, and who began to after it.
+constexpr const char* kOfForgotten =
+    "SELECT user, profile, sum(CASE WHEN day = ?1 THEN jobs ELSE begun END), sum(held) FROM used "
+    "WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR user = ?3) GROUP BY user, profile";
+
+bool has_used(Store::Parts& parts, Day day) {
+  Query query = parts.query("SELECT 1 FROM used WHERE day = ? LIMIT 1");
+  return query.bind(number_of(day)).next();
+}
+
+// The span that can be told of: what was added up is known by whole days only.
+std::pair<WallTime, WallTime> covered(Store::Parts& parts, WallTime from, WallTime to) {
+  Query query = parts.query("SELECT used_since FROM forgotten");
+  const WallTime since = query.next() ? query.column<WallTime>(0) : WallTime{};
+  from = std::max(from, since);
+  to = std::max(to, from);
+  if (has_used(parts, day_of(from))) from = std::max(since, WallTime(day_of(from)));
+  if (to > from && has_used(parts, day_of(to - std::chrono::microseconds(1)))) {
+    const WallTime now =
+        std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
+    const WallTime end(day_of(to - std::chrono::microseconds(1)) + std::chrono::days(1));
+    to = std::min(end, std::max(to, now));
+  }
+  return {from, to};
+}
+
+using Sums = std::map<std::pair<std::string, std::string>, UsageRow>;
+
+void add(Query& query, Sums& sums) {
+  while (query.next()) {
+    UsageRow row;
+    query.row(row.user, row.profile, row.jobs, row.held);
+    UsageRow& sum = sums.try_emplace({row.user, row.profile}, row.user, row.profile).first->second;
+    sum.jobs += row.jobs;
+    sum.held += row.held;
+  }
+}
+
+}  // namespace
+
+void add_up(Store::Parts& parts, std::uint64_t job) {
+  const Held held = held_by(parts, job);
+  if (held.days.empty()) return;
+  const Day first = held.days.begin()->first;
+  const Day last = held.days.rbegin()->first;
+  for (Day day = first; day <= last; day += std::chrono::days(1)) {
+    const auto at = held.days.find(day);
+    const auto time = at == held.days.end() ? std::chrono::microseconds(0) : at->second;
+    parts
+        .query(
+            "INSERT INTO used (day, uid, profile, user, held, jobs, begun) "
+            "VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (day, uid, profile) DO UPDATE SET "
+            "user = excluded.user, held = held + excluded.held, jobs = jobs + 1, "
+            "begun = begun + excluded.begun")
+        .bind(number_of(day), held.uid, held.profile, held.user, time, day == first ? 1 : 0)
+        .run();
+  }
+}
+
+void cut_usage(Store::Parts& parts) {
+  const Day oldest =
+      day_of(std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())) -
+      kDaysKept;
+  Query query = parts.query("DELETE FROM used WHERE day < ?");
+  query.bind(number_of(oldest)).run();
+  if (query.changes() == 0) return;
+  parts.query("UPDATE forgotten SET used_since = max(used_since, ?)").bind(WallTime(oldest)).run();
+}
+
+Result<Usage> Store::usage(WallTime from, WallTime to, const std::optional<std::string>& user) {
+  return parts_->guarded("read", [&]() -> Result<Usage> {
+    const ReadTransaction one_moment(parts_->db);
+    Usage usage;
+    std::tie(usage.from, usage.to) = covered(*parts_, from, to);
+    Sums sums;
+    Query kept = parts_->query(kOfKept);
+    add(kept.bind(usage.from, usage.to, user), sums);
+    Query forgotten = parts_->query(kOfForgotten);
+    const Day last = day_of(usage.to - std::chrono::microseconds(1));
+    add(forgotten.bind(number_of(day_of(usage.from)), number_of(last), user), sums);
+    for (auto& [key, row] : sums) usage.rows.push_back(std::move(row));
+    return usage;
+  });
+}
+
+}  // namespace tangram::store
