@@ -1,9 +1,12 @@
 // See access.hpp.
 #include "daemon/access.hpp"
 
+#include <condition_variable>
 #include <grp.h>
+#include <mutex>
 #include <pwd.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -53,33 +56,84 @@ Result<std::optional<Access::Group>> look_up(const std::string& name) {
 
 }  // namespace
 
+struct Access::Question {
+  std::mutex mutex;
+  std::condition_variable answered;
+  std::optional<Result<std::optional<Group>>> answer;
+};
+
 Access::Access(std::string admins_group, Lookup lookup)
     : lookup_(lookup ? std::move(lookup) : look_up), group_name_(std::move(admins_group)) {
   reload();
+  constexpr auto kPatienceAtTheStart = std::chrono::seconds(5);
+  if (!settle(kPatienceAtTheStart)) {
+    spdlog::warn("the group {} is still being looked up: until then it makes nobody an admin",
+                 group_name_);
+  }
 }
 
 void Access::set_group(std::string admins_group) {
-  if (admins_group != group_name_) group_.reset();
+  if (admins_group != group_name_) {
+    group_.reset();
+    question_.reset();  // it was about another one
+  }
   group_name_ = std::move(admins_group);
   reload();
 }
 
 void Access::reload() {
   doubt_users();
+  take_answer();
   if (group_name_.empty()) return group_.reset();
-  auto found = lookup_(group_name_);
-  if (!found) {
+  asks_again_ = question_ != nullptr;  // one that hangs is enough
+  if (!asks_again_) ask();
+}
+
+// Nobody waits for the thread, not even at the end of the program.
+void Access::ask() const {
+  question_ = std::make_shared<Question>();
+  std::thread([question = question_, lookup = lookup_, name = group_name_] {
+    auto found = lookup(name);
+    const std::lock_guard lock(question->mutex);
+    question->answer = std::move(found);
+    question->answered.notify_all();
+  }).detach();
+}
+
+bool Access::settle(std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (const auto question = question_) {
+    std::unique_lock lock(question->mutex);
+    const auto is_answered = [&] { return question->answer.has_value(); };
+    if (!question->answered.wait_until(lock, until, is_answered)) return false;
+    lock.unlock();
+    take_answer();
+  }
+  return true;
+}
+
+// The answer is taken over by whoever wants to know first.
+void Access::take_answer() const {
+  if (!question_) return;
+  std::unique_lock lock(question_->mutex);
+  if (!question_->answer) return;
+  const auto found = std::move(*question_->answer);
+  lock.unlock();
+  question_.reset();
+  if (found) {
+    if (!*found) spdlog::warn("there is no group {}: it makes nobody an admin", group_name_);
+    group_ = *found;
+  } else {
     spdlog::warn("{}; {}. Tried again at the next reload.", found.error().message,
                  group_ ? "the admins stay who they were" : "it makes nobody an admin");
-    return;
   }
-  if (!*found) spdlog::warn("there is no group {}: it makes nobody an admin", group_name_);
-  group_ = std::move(*found);
+  if (std::exchange(asks_again_, false)) ask();
 }
 
 bool Access::is_admin(const http::Caller& caller) const {
   if (caller.scope != api::Scope::kAdmin) return false;
   if (is_master(caller.uid)) return true;
+  take_answer();
   return group_ && (caller.gid == group_->gid || group_->members.contains(caller.uid));
 }
 

@@ -4,8 +4,10 @@
 // holder more than its user has, and less where its scope says so.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,12 +27,15 @@ class Access {
   // No group: there is none of that name; an error: it could not be asked.
   using Lookup = std::function<Result<std::optional<Group>>(const std::string& name)>;
 
-  // The name of the admins' group; empty: there is none. `lookup`: none, to ask the system.
+  // The name of the admins' group; empty: there is none. `lookup`: none, to ask the system. Waits a
+  // few seconds for its members; if they come later, nobody is one until then.
   explicit Access(std::string admins_group, Lookup lookup = nullptr);
 
-  // Reads the group's members again; they are not looked up while a caller waits. If that fails,
-  // they stay who they were, until the next time.
+  // Has the group's members read again, in a thread: nobody waits for that. Until it is done, or if
+  // it fails, they stay who they were.
   void reload();
+  // Waits until what is being read has been; false: it took longer. For the start.
+  bool settle(std::chrono::milliseconds patience);
   // Of another group, nobody is a member until it could be read.
   void set_group(std::string admins_group);
 
@@ -54,9 +59,15 @@ class Access {
                                                 std::string_view what, std::string_view deed) const;
 
  private:
+  struct Question;
+  void ask() const;
+  void take_answer() const;
+
   Lookup lookup_;
   std::string group_name_;
-  std::optional<Group> group_;  // if there is such a group
+  mutable std::optional<Group> group_;          // if there is such a group
+  mutable std::shared_ptr<Question> question_;  // that has no answer yet, or one not taken yet
+  mutable bool asks_again_ = false;             // once it has
 };
 
 }  // namespace tangram::daemon

@@ -1,6 +1,8 @@
 // Who is an admin, and what a token's scope takes away.
 #include "daemon/access.hpp"
 
+#include <atomic>
+#include <future>
 #include <grp.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::uint32_t kSomebody = 4'000'000'001;  // nobody's number
+constexpr std::chrono::minutes kLong{1};
 constexpr std::uint32_t kAnother = 4'000'000'002;
 
 http::Caller caller(std::uint32_t uid, api::Scope scope = api::Scope::kAdmin,
@@ -41,9 +44,48 @@ TEST(Access, AnotherGroupIsTakenOver) {
   const http::Caller member = caller(kSomebody, api::Scope::kAdmin, 0);
   EXPECT_FALSE(access.is_admin(member));
   access.set_group(getgrgid(0)->gr_name);
+  ASSERT_TRUE(access.settle(kLong));
   EXPECT_TRUE(access.is_admin(member));
   access.set_group("");
+  ASSERT_TRUE(access.settle(kLong));
   EXPECT_FALSE(access.is_admin(member));
+}
+
+// Whoever asks meanwhile is answered at once, as nobody's admin if the group is another one.
+TEST(Access, NobodyWaitsForADirectoryThatHangs) {
+  std::promise<void> go_on;
+  std::atomic<int> asked = 0;
+  Access access("",
+                [&, gone_on = go_on.get_future().share()](
+                    const std::string&) -> Result<std::optional<Access::Group>> {
+                  if (++asked == 2) gone_on.wait();
+                  return Access::Group{.gid = 7, .members = {kSomebody}};
+                });
+  access.set_group("a");
+  ASSERT_TRUE(access.settle(kLong));
+  access.reload();  // hangs
+  EXPECT_TRUE(access.is_admin(caller(kSomebody)));
+  access.reload();
+  access.reload();
+  EXPECT_FALSE(access.settle(std::chrono::milliseconds(1)));
+  EXPECT_LE(asked, 2);  // one that hangs is enough
+  EXPECT_TRUE(access.is_admin(caller(kSomebody)));
+  go_on.set_value();
+  ASSERT_TRUE(access.settle(kLong));
+  EXPECT_EQ(asked, 3);
+  std::promise<void> never;
+  Access other("",
+               [gone_on = never.get_future().share()](
+                   const std::string&) -> Result<std::optional<Access::Group>> {
+                 gone_on.wait();
+                 return Access::Group{.gid = 7, .members = {kSomebody}};
+               });
+  other.set_group("b");
+  EXPECT_FALSE(other.is_admin(caller(kSomebody)));
+  EXPECT_FALSE(other.is_admin(caller(kAnother, api::Scope::kAdmin, 7)));
+  never.set_value();
+  ASSERT_TRUE(other.settle(kLong));
+  EXPECT_TRUE(other.is_admin(caller(kSomebody)));
 }
 
 TEST(Access, AdminsStayWhenTheyCannotBeLookedUp) {
@@ -52,13 +94,16 @@ TEST(Access, AdminsStayWhenTheyCannotBeLookedUp) {
   EXPECT_TRUE(access.is_admin(caller(kSomebody)));
   answer = failed("the directory does not answer");
   access.set_group("a");
+  ASSERT_TRUE(access.settle(kLong));
   EXPECT_TRUE(access.is_admin(caller(kSomebody)));
   answer = Access::Group{.gid = 7, .members = {kAnother}};
   access.set_group("a");
+  ASSERT_TRUE(access.settle(kLong));
   EXPECT_FALSE(access.is_admin(caller(kSomebody)));
   EXPECT_TRUE(access.is_admin(caller(kAnother)));
   answer = std::nullopt;
   access.set_group("a");
+  ASSERT_TRUE(access.settle(kLong));
   EXPECT_FALSE(access.is_admin(caller(kAnother)));
 }
 
@@ -68,9 +113,11 @@ TEST(Access, AnotherGroupThatCannotBeLookedUpHasNoMembers) {
   Access access("a", [&](const std::string&) { return answer; });
   answer = failed("the directory does not answer");
   access.set_group("b");
+  ASSERT_TRUE(access.settle(kLong));
   EXPECT_FALSE(access.is_admin(caller(kSomebody)));
   answer = Access::Group{.gid = 8, .members = {kAnother}};
   access.reload();
+  ASSERT_TRUE(access.settle(kLong));
   EXPECT_TRUE(access.is_admin(caller(kAnother)));
 }
 

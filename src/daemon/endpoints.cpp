@@ -19,6 +19,17 @@
 namespace tangram::daemon {
 namespace {
 
+constexpr std::uint32_t kNoGroup = 0xFFFF'FFFFU;  // nobody has it
+
+// The directory that knows it may take its time.
+Result<void> add_group(api::EndpointSpec& spec) {
+  if (!spec.user) return {};
+  const auto gid = look_up_group(spec.user->uid);
+  if (!gid) return std::unexpected(gid.error());
+  spec.user->gid = *gid;
+  return {};
+}
+
 constexpr std::chrono::milliseconds kFirstRetry{250};
 constexpr std::chrono::milliseconds kLongestRetry{30'000};
 
@@ -104,7 +115,7 @@ Endpoints::DoorPtr Endpoints::make_door(std::uint64_t job) {
   // The address it once had is its address.
   door->spec.port = (*row)->address.empty() ? request->port.value_or(0) : (*row)->port.value_or(0);
   if (geteuid() == 0) {
-    door->spec.user = api::EndpointSpec::User{.uid = (*row)->uid, .gid = group_of((*row)->uid)};
+    door->spec.user = api::EndpointSpec::User{.uid = (*row)->uid, .gid = kNoGroup};  // see open()
   }
   return door;
 }
@@ -133,14 +144,16 @@ void Endpoints::open(const DoorPtr& door) {
   door->is_starting = true;
   api::EndpointSpec spec = door->spec;
   spec.port = *port;
-  boost::asio::post(threads_->starting, [this, alive = alive_, door, spec, folder = door->folder,
-                                         program = options_.program, time = options_.start_time] {
-    Result<void> result = endpoint::prepare_endpoint_folder(folder, spec);
-    if (result) result = start_endpoint(program, folder, time);
-    boost::asio::post(loop_, [this, alive, door, result = std::move(result)] {
-      if (*alive) opened(door, result);
-    });
-  });
+  boost::asio::post(threads_->starting,
+                    [this, alive = alive_, door, spec, folder = door->folder,
+                     program = options_.program, time = options_.start_time]() mutable {
+                      Result<void> result = add_group(spec);
+                      if (result) result = endpoint::prepare_endpoint_folder(folder, spec);
+                      if (result) result = start_endpoint(program, folder, time);
+                      boost::asio::post(loop_, [this, alive, door, result = std::move(result)] {
+                        if (*alive) opened(door, result);
+                      });
+                    });
 }
 
 void Endpoints::opened(const DoorPtr& door, const Result<void>& result) {

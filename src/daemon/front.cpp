@@ -1,7 +1,10 @@
 // See front.hpp.
 #include "daemon/front.hpp"
 
+#include <chrono>
 #include <utility>
+
+#include <boost/asio/steady_timer.hpp>
 
 #include "daemon/access.hpp"
 #include "daemon/audit.hpp"
@@ -17,15 +20,31 @@
 #include "daemon/reader.hpp"
 #include "daemon/reception.hpp"
 #include "daemon/tokens.hpp"
+#include "daemon/users.hpp"
 #include "daemon/views.hpp"
 
 namespace tangram::daemon {
+namespace {
+
+// Looks again and again whether the user is known by now, as long as somebody wants to know.
+void when_settled(boost::asio::io_context& loop, std::uint32_t uid, const std::weak_ptr<void>& who,
+                  const std::function<void()>& then) {
+  if (is_user_settled(uid)) return then();
+  constexpr auto kLookAgain = std::chrono::milliseconds(10);
+  const auto timer = std::make_shared<boost::asio::steady_timer>(loop, kLookAgain);
+  timer->async_wait([&loop, uid, who, then, timer](const boost::system::error_code& stopped) {
+    if (!stopped && !who.expired()) when_settled(loop, uid, who, then);
+  });
+}
+
+}  // namespace
 
 struct Front::Parts {
-  Parts(boost::asio::io_context& loop, Engine& engine, Hardware& hardware, Supervisor& supervisor,
-        const Endpoints& endpoints, const Cgroups& cgroups, const Config& config,
-        std::unique_ptr<Audit> the_audit)
-      : access(config.admins),
+  Parts(boost::asio::io_context& the_loop, Engine& engine, Hardware& hardware,
+        Supervisor& supervisor, const Endpoints& endpoints, const Cgroups& cgroups,
+        const Config& config, std::unique_ptr<Audit> the_audit)
+      : loop(the_loop),
+        access(config.admins),
         views(engine, hardware, supervisor, !config.emulate.empty()),
         limits(engine, access, config.limits),
         reader(loop, engine.store().path()),
@@ -43,6 +62,7 @@ struct Front::Parts {
     engine.tell([this](const std::vector<store::EventRow>& events) { feed.publish(events); });
   }
 
+  boost::asio::io_context& loop;
   Access access;
   Views views;
   Limits limits;
@@ -57,6 +77,7 @@ struct Front::Parts {
   Tokens tokens;
   Metrics metrics;
   std::unique_ptr<Audit> audit;
+  std::shared_ptr<void> alive = std::make_shared<int>(0);
 };
 
 Front::Front(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -85,6 +106,14 @@ http::Doors Front::doors() {
   parts_->tokens.fill(doors);
   parts_->metrics.fill(doors);
   parts_->audit->fill(doors);
+  doors.is_settled = [](const http::Caller& caller) { return is_user_settled(caller.uid); };
+  // A token for somebody else has his name in it.
+  doors.create_token = [&parts = *parts_, create = std::move(doors.create_token)](
+                           const http::Caller& caller, const api::TokenRequest& request,
+                           const http::Reply<api::TokenView>& reply) {
+    when_settled(parts.loop, request.uid.value_or(caller.uid), parts.alive,
+                 [=] { create(caller, request, reply); });
+  };
   return doors;
 }
 

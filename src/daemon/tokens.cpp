@@ -98,6 +98,7 @@ Result<void> Tokens::load() {
   last_ = *last;
   for (store::TokenRow& row : *rows) tokens_.insert_or_assign(row.id, std::move(row));
   forget_dead();
+  for (const auto& [id, row] : tokens_) static_cast<void>(group_of(row.uid));  // will be asked for
   return {};
 }
 

@@ -1,13 +1,13 @@
 // Users of the machine: names for numbers, and what a job of theirs runs with. The answers may come
-// from a directory service and take their time. One rule: only add_user may block; it is called off
-// the loop. What the loop asks is remembered, also that there was no answer.
+// from a directory service and take their time, or never come. One rule: what the loop asks is
+// answered at once, from what is known; who is not known yet is looked up in a thread. Only
+// add_user and look_up_group wait; they are called off the loop.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -16,17 +16,23 @@
 
 namespace tangram::daemon {
 
-// "alice"; the number itself if nobody knows it.
+// "alice"; the number itself if nobody knows it, or not yet.
 [[nodiscard]] std::string user_name(std::uint32_t uid);
 
-// The user's own group; a number that no group has if nobody knows the user.
+// The user's own group; a number that no group has if nobody knows the user, or not yet.
 [[nodiscard]] std::uint32_t group_of(std::uint32_t uid);
+
+// Whether there is no point in waiting for a better answer: see KnownUsers.
+[[nodiscard]] bool is_user_settled(std::uint32_t uid);
 
 // From now on everybody is looked up again, once.
 void doubt_users();
 
 // Fills in the user's groups (when we are root), home, shell and name where the spec has none.
 [[nodiscard]] Result<void> add_user(api::RunSpec& spec, std::uint32_t uid);
+
+// The user's own group, asked for now.
+[[nodiscard]] Result<std::uint32_t> look_up_group(std::uint32_t uid);
 
 struct Account {
   std::string name;
@@ -42,21 +48,19 @@ class KnownUsers {
   using Time = std::chrono::steady_clock::time_point;
   // No account: there is no such user; an error: it could not be asked.
   using Lookup = std::function<Result<std::optional<Account>>(std::uint32_t uid)>;
+  static constexpr std::chrono::seconds kPatience{2};
 
-  explicit KnownUsers(Lookup lookup) : lookup_(std::move(lookup)) {}
+  explicit KnownUsers(Lookup lookup);
 
+  // As far as is known. Who is not, or no longer, is looked up, and is known later.
   [[nodiscard]] Account find(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
+  // Whether find() gives what the lookup said, or that takes longer than a caller should wait.
+  [[nodiscard]] bool is_settled(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
   void doubt();
 
  private:
-  struct Known {
-    Account account;
-    Time until{};
-  };
-
-  std::mutex mutex_;
-  Lookup lookup_;
-  std::map<std::uint32_t, Known> known_;
+  struct Parts;
+  std::shared_ptr<Parts> parts_;  // a lookup that hangs has its share, and nobody waits for it
 };
 
 }  // namespace tangram::daemon

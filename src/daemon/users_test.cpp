@@ -1,6 +1,9 @@
 // How often users are looked up, and who they are when nobody answers.
 #include "daemon/users.hpp"
 
+#include <atomic>
+#include <future>
+#include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -12,9 +15,14 @@ using namespace std::chrono_literals;
 
 class Users : public ::testing::Test {
  protected:
-  std::string name(KnownUsers::Time now) { return users_.find(7, now).name; }
+  // As it is once it was looked up.
+  Account account(KnownUsers::Time now) {
+    while (!users_.is_settled(7, now)) std::this_thread::yield();
+    return users_.find(7, now);
+  }
+  std::string name(KnownUsers::Time now) { return account(now).name; }
 
-  int asked_ = 0;
+  std::atomic<int> asked_ = 0;
   Result<std::optional<Account>> answer_ = std::nullopt;
   KnownUsers users_{[this](std::uint32_t) {
     ++asked_;
@@ -30,7 +38,7 @@ TEST_F(Users, WhoIsKnownIsAskedForOnce) {
   EXPECT_EQ(asked_, 1);
   answer_ = Account{.name = "ada", .home = {}, .shell = {}, .gid = 6};
   users_.doubt();
-  EXPECT_EQ(users_.find(7, now_).gid, 6U);
+  EXPECT_EQ(account(now_).gid, 6U);
   EXPECT_EQ(name(now_), "ada");
   EXPECT_EQ(asked_, 2);
 }
@@ -64,7 +72,35 @@ TEST_F(Users, WhoWasKnownStaysSoWhileNobodyAnswers) {
   EXPECT_EQ(name(now_ + 30s), "7");
 }
 
+// A directory that hangs: nobody waits for it longer than a moment, and nobody gets a group from
+// it.
+TEST(Newcomers, AreNumbersUntilTheyAreKnown) {
+  std::promise<void> go_on;
+  KnownUsers users(
+      [gone_on = go_on.get_future().share()](std::uint32_t uid) -> Result<std::optional<Account>> {
+        if (uid == 7) gone_on.wait();
+        return Account{.name = "ada", .home = {}, .shell = {}, .gid = 5};
+      });
+  const KnownUsers::Time now = std::chrono::steady_clock::now();
+  EXPECT_FALSE(users.is_settled(7, now));
+  EXPECT_EQ(users.find(7, now).name, "7");
+  EXPECT_EQ(users.find(7, now).gid, 0xFFFF'FFFFU);
+  EXPECT_FALSE(users.is_settled(7, now + 1s));
+  EXPECT_TRUE(users.is_settled(7, now + KnownUsers::kPatience));  // no longer than that
+  EXPECT_EQ(users.find(7, now + KnownUsers::kPatience).name, "7");
+  users.doubt();  // meanwhile
+  go_on.set_value();
+  while (!users.is_settled(7, now)) std::this_thread::yield();
+  EXPECT_EQ(users.find(7, now).name, "ada");
+  EXPECT_EQ(users.find(7, now).gid, 5U);
+}
+
 TEST(TheSystemsUsers, AreFound) {
+  for (const std::uint32_t uid : {0U, 4'000'000'001U}) {
+    while (!is_user_settled(uid)) std::this_thread::yield();
+  }
+  EXPECT_EQ(look_up_group(0).value(), 0U);
+  EXPECT_FALSE(look_up_group(4'000'000'001).has_value());
   EXPECT_EQ(user_name(0), "root");
   EXPECT_EQ(group_of(0), 0U);
   EXPECT_EQ(user_name(4'000'000'001), "4000000001");

@@ -20,6 +20,8 @@ namespace bhttp = beast::http;
 constexpr std::uint32_t kLargestHeader = 8 * 1024;
 constexpr std::size_t kLargestBuffer = 80 * 1024;  // a header, and what is read at once of a body
 constexpr std::size_t kFirstRead = 4 * 1024;
+constexpr std::size_t kLargestOfStrangers = 1024;  // they can ask nothing that needs a body
+constexpr auto kLookAgain = std::chrono::milliseconds(10);
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
@@ -64,6 +66,15 @@ std::optional<api::Problem> ambiguity_of(const Fields& header) {
     return problem(400, "bad-request", "there is more than one Authorization header.");
   }
   return std::nullopt;
+}
+
+// He came over TCP, and has not said who he is.
+bool is_stranger(const Caller& caller) { return !caller.address.empty() && !caller.token; }
+
+api::Problem no_room() {
+  return problem(503, "too-many-bodies",
+                 "you, or all together, send more at a time than tangramd has room for; try again "
+                 "in a moment.");
 }
 
 template <class Body>
@@ -114,23 +125,29 @@ Task<bool> Session::await_request() {
   co_return true;
 }
 
-Task<bool> Session::read_body(Parser& parser) {
-  stream_.expires_after(house_->options.header_time);
-  const auto [header_status, header_size] =
-      co_await bhttp::async_read_header(stream_, buffer_, parser, kTuple);
-  if (header_status) co_return co_await refuse(header_status);
+Task<bool> Session::read_header(Parser& parser) {
+  stream_.expires_after(house_->options.header_time);  // for all of the request
+  const auto [status, size] = co_await bhttp::async_read_header(stream_, buffer_, parser, kTuple);
+  if (status) co_return co_await refuse(status);
+  if (auto why = ambiguity_of(parser.get())) co_return co_await refuse(std::move(*why));
+  co_return true;
+}
+
+Task<bool> Session::read_body(Parser& parser, const Request& request) {
   const auto& header = parser.get();
-  if (auto why = ambiguity_of(header)) co_return co_await refuse(std::move(*why));
-  const std::size_t largest = largest_body(view_of(header.method_string()),
-                                           view_of(header.target()), house_->options.largest_body);
+  const std::size_t largest =
+      is_stranger(request.caller)
+          ? kLargestOfStrangers
+          : largest_body(view_of(header.method_string()), view_of(header.target()),
+                         house_->options.largest_body);
   if (parser.content_length().value_or(0) > largest) {
     co_return co_await refuse(bhttp::error::body_limit);
   }
   parser.body_limit(largest);
-  const bool continues =
-      beast::iequals(parser.get()[bhttp::field::expect], "100-continue") && !parser.is_done();
-  stream_.expires_after(house_->options.header_time);
-  if (continues) {
+  if (parser.is_done()) co_return true;
+  room_ = room_for(request.caller, parser.content_length().value_or(largest));
+  if (!room_) co_return co_await refuse(no_room());
+  if (beast::iequals(header[bhttp::field::expect], "100-continue")) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     const auto [status, size] = co_await asio::async_write(
         stream_, asio::buffer(kContinue.data(), kContinue.size()), kTuple);
@@ -139,6 +156,36 @@ Task<bool> Session::read_body(Parser& parser) {
   const auto [status, size] = co_await bhttp::async_read(stream_, buffer_, parser, kTuple);
   if (status) co_return co_await refuse(status);
   co_return true;
+}
+
+std::shared_ptr<void> Session::room_for(const Caller& caller, std::size_t bytes) const {
+  return house_->bodies.take(is_stranger(caller) ? "strangers" : cat("user ", caller.uid), bytes);
+}
+
+// One of whom nobody knows yet who he is waits until it was found out, or has taken too long; the
+// others do not notice.
+Task<void> Session::await_introduction(const Caller& caller) {
+  const auto is_settled = [&] {
+    return !house_->doors.is_settled || house_->doors.is_settled(caller);
+  };
+  if (is_stranger(caller) || is_settled()) co_return;
+  const std::shared_ptr<Pending> pending = begin_waiting();
+  while (!pending->gone && house_->open && !is_settled()) {
+    pending->bell.expires_after(kLookAgain);
+    co_await pending->bell.async_wait(kTuple);
+  }
+  if (!pending->gone) stop_waiting();
+}
+
+Task<std::optional<Response>> Session::await_admission(Request& request) {
+  const Caller came = request.caller;
+  std::optional<Response> refused = refusal(house_->doors, request);
+  if (refused) co_return refused;
+  if (request.caller.token) is_stranger_ = false;
+  if (!request.is_for_all) co_await await_introduction(request.caller);
+  if (!house_->open || !request.caller.token) co_return refused;
+  request.caller = came;  // what a token is good for depends on who its user is
+  co_return refusal(house_->doors, request);
 }
 
 Task<bool> Session::refuse(ErrorStatus status) {
@@ -150,14 +197,16 @@ Task<bool> Session::refuse(ErrorStatus status) {
 Task<bool> Session::refuse(api::Problem why) {
   Frame frame;
   frame.keep_alive = false;
-  co_await write(problem_response(why), frame);
+  Response response = problem_response(why);
+  if (why.status == 503) response.headers.emplace_back("Retry-After", "1");
+  co_await write(std::move(response), frame);
   co_return false;
 }
 
-Outcome Session::outcome_of(Parser& parser) {
-  auto& message = parser.get();
+Result<Request> Session::request_of(Parser& parser) const {
+  const auto& message = parser.get();
   auto target = parse_target(view_of(message.target()));
-  if (!target) return problem_response(problem(400, "bad-request", target.error().message));
+  if (!target) return std::unexpected(target.error());
   Request request;
   request.method = text_of(message.method_string());
   request.path = std::move(target->path);
@@ -167,25 +216,40 @@ Outcome Session::outcome_of(Parser& parser) {
   request.once = text_of(message["Idempotency-Key"]);
   request.last_event = text_of(message["Last-Event-ID"]);
   request.caller = caller_;
-  request.body = std::move(message.body());
-  Outcome outcome = answer(house_->doors, request);
-  if (request.caller.token) is_stranger_ = false;
-  return outcome;
+  return request;
 }
 
 Task<bool> Session::serve_one() {
+  room_.reset();
   const bool begun = co_await await_request();
   if (!begun) co_return false;
   Parser parser;
   parser.header_limit(kLargestHeader);
   parser.body_limit(house_->options.largest_body);
-  const bool read = co_await read_body(parser);
+  bool read = co_await read_header(parser);
+  if (!read || !house_->open) co_return false;
+  const auto& message = parser.get();
+  Frame frame{message.version(), message.keep_alive(), message.method() == bhttp::verb::head};
+  auto request = request_of(parser);
+  std::optional<Response> refused;
+  if (request) {
+    refused = co_await await_admission(*request);
+  } else {
+    refused = problem_response(problem(400, "bad-request", request.error().message));
+  }
+  if (refused) {
+    frame.keep_alive =
+        frame.keep_alive && parser.is_done();  // else a body is left that nobody reads
+    co_return co_await write(std::move(*refused), frame);
+  }
+  read = co_await read_body(parser, *request);
   if (!read) co_return false;
   stream_.expires_never();
   if (!house_->open) co_return false;
-  const auto& message = parser.get();
-  const Frame frame{message.version(), message.keep_alive(), message.method() == bhttp::verb::head};
-  Outcome outcome = outcome_of(parser);
+  request->body = std::move(parser.get().body());
+  Outcome outcome = answer(house_->doors, *request);
+  request->body = std::string();  // an answer may take long
+  room_.reset();
   co_return co_await carry_out(std::move(outcome), frame);
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "http/bodies.hpp"
 #include "http/doors.hpp"
 #include "http/server.hpp"
 #include "http/watcher.hpp"
@@ -18,12 +19,14 @@ struct House {
       : loop(the_loop),
         options(std::move(its_options)),
         doors(std::move(its_doors)),
-        watcher(loop) {}
+        watcher(loop),
+        bodies(options.most_body_bytes, options.most_body_bytes_each) {}
 
   boost::asio::io_context& loop;
   ServerOptions options;
   Doors doors;
   Watcher watcher;
+  Bodies bodies;
   bool open = true;  // once it is not, the doors lead nowhere
 };
 

@@ -101,6 +101,9 @@ struct Doors {
   // Whether a caller who showed a token would still be let in with it; asked again and again while
   // he is told what happens. Unset: he would.
   std::function<bool(const Caller&)> still_valid;
+  // Whether it is known who this user is, or would take too long to find out; asked again and again
+  // until it is so, before his request is handed on. Unset: it is.
+  std::function<bool(const Caller&)> is_settled;
 
   // Answered once the job is durable. Asked again with the same key: the same job, `again` set.
   struct Submitted {

@@ -31,6 +31,8 @@ struct Request {
   std::string authorization = {};
   std::string once = {};        // Idempotency-Key
   std::string last_event = {};  // Last-Event-ID
+  bool is_admitted = false;     // refusal() has said nothing against it
+  bool is_for_all = false;      // whoever asks, the answer is the same
 };
 
 inline constexpr const char* kJsonType = "application/json";

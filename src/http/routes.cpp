@@ -167,10 +167,15 @@ Found find_route(Request& request) {
 }
 
 // Nobody learns what there is and what not before he has said who he is.
+Needs needs_of(const Found& found) {
+  return found.route == nullptr ? Needs::kRead : found.route->needs;
+}
+
 Outcome outcome_of(const Doors& doors, Request& request) {
   const Found found = find_route(request);
-  const Needs needs = found.route == nullptr ? Needs::kRead : found.route->needs;
-  if (auto ok = identify(doors, request, needs); !ok) return unauthorized(ok.error());
+  if (!request.is_admitted) {
+    if (auto ok = identify(doors, request, needs_of(found)); !ok) return unauthorized(ok.error());
+  }
   if (found.route == nullptr) return found.otherwise;
   return found.route->handler(doors, request);
 }
@@ -196,6 +201,21 @@ Outcome told(const Doors& doors, const Request& request, Outcome outcome) {
 }  // namespace
 
 std::span<const Route> routes() { return kRoutes; }
+
+std::optional<Response> refusal(const Doors& doors, Request& request) {
+  auto refused = guarded(
+      [&]() -> std::optional<Response> {
+        const Needs needs = needs_of(find_route(request));
+        request.is_for_all = needs == Needs::kNothing;
+        auto ok = identify(doors, request, needs);
+        request.is_admitted = ok.has_value();
+        if (request.is_admitted) return std::nullopt;
+        return unauthorized(ok.error());
+      },
+      [](Response response) { return std::optional(std::move(response)); });
+  if (refused) static_cast<void>(told(doors, request, *refused));
+  return refused;
+}
 
 Outcome answer(const Doors& doors, Request& request) {
   Outcome outcome = guarded([&] { return outcome_of(doors, request); },

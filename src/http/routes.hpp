@@ -2,6 +2,7 @@
 // makes the answer. One rule: a route knows the daemon through its Doors only.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -25,6 +26,10 @@ struct Route {
 // The answer to a request, also to one that no route wants. HEAD is answered as GET; the connection
 // leaves the body out. Whoever shows a token is from here on the one it stands for.
 [[nodiscard]] Outcome answer(const Doors& doors, Request& request);
+
+// Why the one who asks may not, as far as the header tells: it can be said before the body is read.
+// Nothing: he may, and answer() does not ask again.
+[[nodiscard]] std::optional<Response> refusal(const Doors& doors, Request& request);
 
 // How large the body of such a request may be.
 [[nodiscard]] std::size_t largest_body(std::string_view method, std::string_view path,

@@ -177,6 +177,56 @@ TEST(RudeClients, PipelinedRequestsAreAnsweredInOrder) {
   EXPECT_THAT(heard, HasSubstr("HTTP/1.1 404"));
 }
 
+// The time of a request is one, not one for its header and another for its body.
+TEST(RudeClients, ASlowHeaderLeavesLessTimeForTheBody) {
+  ServerOptions options;
+  options.header_time = std::chrono::seconds(2);
+  const TestDaemon daemon(options);
+  const Raw raw(daemon.socket());
+  const auto begun = std::chrono::steady_clock::now();
+  std::string header = "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nX-Slow: ";
+  for (int i = 0; i < 15; ++i) {
+    raw.say(std::exchange(header, "x"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // he is slow
+  }
+  raw.say("\r\n\r\n{");
+  EXPECT_EQ(raw.hear(), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
+}
+
+// Half a body takes the room that the whole one needs; whoever takes too much is refused, others
+// are not, and it is given back.
+TEST(RudeClients, BodiesHaveABoundTogether) {
+  ServerOptions options;
+  options.most_body_bytes_each = 1U << 20U;
+  TestDaemon daemon(options);
+  const auto post = [&](std::string_view user) {
+    return cat("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n", user,
+               "Content-Length: 500000\r\nExpect: 100-continue\r\n\r\n");
+  };
+  {
+    const Raw one(daemon.socket());
+    const Raw two(daemon.socket());
+    for (const Raw* raw : {&one, &two}) {
+      raw->say(post(""));
+      EXPECT_THAT(raw->hear("\r\n\r\n"), StartsWith("HTTP/1.1 100"));
+    }
+    const Raw three(daemon.socket());
+    three.say(post(""));
+    EXPECT_THAT(three.hear(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("too-many-bodies"),
+                                    HasSubstr("Retry-After: 1\r\n")));
+    const Raw other(daemon.socket());
+    other.say(post("Authorization: Bearer tangram_2_write\r\n"));
+    EXPECT_THAT(other.hear("\r\n\r\n"), StartsWith("HTTP/1.1 100"));
+    expect_served(daemon);
+  }
+  EXPECT_TRUE(testing::eventually([&] {
+    const Raw again(daemon.socket());
+    again.say(post(""));
+    return again.hear("\r\n\r\n").starts_with("HTTP/1.1 100");
+  }));
+}
+
 TEST(RudeClients, ExpectationsAreMet) {
   const TestDaemon daemon;
   const Raw raw(daemon.socket());

@@ -29,6 +29,8 @@ struct ServerOptions {
   std::size_t most_tcp_connections = 512;  // besides
   std::size_t most_per_user = 256;         // and per remote network
   std::size_t largest_body = 4U << 20U;
+  std::size_t most_body_bytes = 64U << 20U;       // of all requests that are being read
+  std::size_t most_body_bytes_each = 16U << 20U;  // of one user; of all strangers
   std::chrono::seconds header_time{10};
   std::chrono::seconds idle_time{75};
   std::chrono::seconds stranger_time{10};  // the same over TCP, before a good token was shown

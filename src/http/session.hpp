@@ -73,7 +73,11 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   // false: the connection is to be closed.
   Task<bool> serve_one();
   Task<bool> await_request();
-  Task<bool> read_body(Parser& parser);
+  Task<bool> read_header(Parser& parser);
+  Task<bool> read_body(Parser& parser, const Request& request);
+  // Why he may not ask this, said before any of his body is read; none: he may.
+  Task<std::optional<Response>> await_admission(Request& request);
+  Task<void> await_introduction(const Caller& caller);
   Task<bool> refuse(ErrorStatus status);
   Task<bool> refuse(api::Problem why);
   Task<bool> carry_out(Outcome outcome, Frame frame);
@@ -100,7 +104,9 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   [[nodiscard]] bool may_go_on(const Caller& caller) const;
   // How long he may do nothing: a caller from afar not for long until he has shown a good token.
   [[nodiscard]] std::chrono::seconds patience() const;
-  [[nodiscard]] Outcome outcome_of(Parser& parser);
+  [[nodiscard]] Result<Request> request_of(Parser& parser) const;
+  // For a body of so many bytes; none: there is not.
+  [[nodiscard]] std::shared_ptr<void> room_for(const Caller& caller, std::size_t bytes) const;
   [[nodiscard]] bool prepare(LogReader& reader, const LogWish& wish);
   void ask_for_news(const std::shared_ptr<Pending>& pending, const LogWish& wish, WaitFor what);
 
@@ -109,6 +115,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   Caller caller_;
   bool is_stranger_;  // came over TCP and has not shown a good token yet
   std::shared_ptr<House> house_;
+  std::shared_ptr<void> room_;  // of the body that is being read or answered
   std::shared_ptr<Pending> pending_;
   asio::cancellation_signal departure_;
 };

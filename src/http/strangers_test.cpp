@@ -107,6 +107,45 @@ TEST(Strangers, MayNotIdleAsGuestsMay) {
   EXPECT_THAT(guest.hear("}\n"), StartsWith("HTTP/1.1 200"));
 }
 
+// Who may not ask is told so before he sends a body, and is not asked for it.
+TEST(Strangers, AreRefusedBeforeTheirBodies) {
+  const TestKeys keys;
+  TestDaemon daemon(with_tcp(keys, {}));
+  for (const char* token :
+       {"", "Authorization: Bearer wrong\r\n", "Authorization: Bearer tangram_1_read\r\n"}) {
+    const Far stranger(daemon);
+    ASSERT_TRUE(stranger.greet());
+    stranger.say(cat("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n",
+                     token, "Content-Length: 4000000\r\nExpect: 100-continue\r\n\r\n"));
+    const std::string heard = stranger.hear();
+    EXPECT_TRUE(heard.starts_with("HTTP/1.1 401") || heard.starts_with("HTTP/1.1 403")) << heard;
+  }
+  EXPECT_EQ(daemon.on_loop([&] { return daemon.audit.size(); }), 3U);
+  const Far stranger(daemon);
+  ASSERT_TRUE(stranger.greet());
+  stranger.say("GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n");
+  EXPECT_THAT(stranger.hear(), StartsWith("HTTP/1.1 413"));
+}
+
+// One whom the directory is still asked about waits; the others do not.
+TEST(Strangers, AreIntroducedBeforeTheyAreServed) {
+  TestDaemon daemon;
+  daemon.on_loop([&] { daemon.unknown = {1000}; });
+  const Raw newcomer(daemon.socket());
+  const std::string asks = "GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ";
+  newcomer.say(asks + "tangram_1_read\r\n\r\n");
+  {
+    const Raw gone(daemon.socket());  // he does not wait for it
+    gone.say(asks + "tangram_1_read\r\n\r\n");
+  }
+  const Raw known(daemon.socket());
+  known.say(asks + "tangram_2_write\r\n\r\n");
+  EXPECT_THAT(known.hear("}\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(newcomer.hear("}\n", 50), "<silence>");
+  daemon.on_loop([&] { daemon.unknown = {}; });
+  EXPECT_THAT(newcomer.hear("}\n"), StartsWith("HTTP/1.1 200"));
+}
+
 TEST(Strangers, DoNotTakeThePlacesOfUsers) {
   const TestKeys keys;
   ServerOptions options;

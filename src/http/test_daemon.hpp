@@ -148,6 +148,7 @@ class TestDaemon {
   std::vector<std::string> audit;  // "POST /v1/jobs 201 by 1000"
   api::TuningView tuning;
   bool ready = true;
+  std::vector<std::uint32_t> unknown;  // users of whom nobody knows yet who they are
   std::vector<api::GpuView> gpus;
   api::StatusView status;
 
@@ -261,6 +262,9 @@ class TestDaemon {
       what_if.profile = question.profile;
       what_if.ahead = static_cast<std::uint32_t>(question.gpu_memory_mib.value_or(0));
       return what_if;
+    };
+    d.is_settled = [this](const Caller& caller) {
+      return std::ranges::find(unknown, caller.uid) == unknown.end();
     };
     add_node(d);
     events.fill(d);

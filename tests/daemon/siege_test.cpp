@@ -77,6 +77,31 @@ TEST(HalfOpen, OnTheSocketHinderNobodyElse) {
   EXPECT_EQ(ask_as(kNobody, node, "GET", "/v1/jobs").first, 200);
 }
 
+// All but the last bytes of large jobs: no more of them is read than there is room for.
+TEST(HalfOpen, BodiesTakeABoundedShareOfMemory) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  Node node({.descriptors = kFewDescriptors});
+  node.start();
+  let_others_in(node);
+  const Before before(node);
+  SiegePlan plan = siege_of_socket(
+      node.socket(), cat("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                         "Content-Length: 4000000\r\n\r\n",
+                         std::string(3'900'000, ' ')));
+  plan.uid = kNobody;
+  plan.each = 200;
+  Siege siege(plan);
+  do {
+    EXPECT_EQ(ask_as(kSecondUser, node, "GET", "/v1/jobs").first, 200);
+    EXPECT_EQ(ask_as(kSecondUser, node, "POST", "/v1/jobs", node.request("1g.5gb", "true")).first,
+              201);
+    before.expect_bounded(node, 1);
+  } while (!siege.complete() && !HasFailure());
+  siege.end();
+  eventually("all are gone", [&] { return node.descriptors() <= before.descriptors + kMargin; });
+  EXPECT_EQ(ask_as(kNobody, node, "GET", "/v1/jobs").first, 200);
+}
+
 // Over TCP a guest is an address: the second one is another of this machine's.
 TEST(HalfOpen, OverTcpHinderNobodyElse) {
   TcpNode tcp({.descriptors = kFewDescriptors});
