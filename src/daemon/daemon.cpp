@@ -110,7 +110,8 @@ Result<void> Daemon::run() {
   options.key = config_.tcp.key;
   // A connection over TLS has two more inside; some are the store's, the driver's and the shims'.
   const std::size_t needed = options.most_connections + options.reserved_connections +
-                             3 * options.most_tcp_connections + kOwnDescriptors;
+                             3 * (options.most_tcp_connections + options.most_strangers) +
+                             kOwnDescriptors;
   if (descriptors_.most < needed) {
     spdlog::warn(
         "tangramd may open {} files, and {} could be needed: raise the hard limit "

@@ -89,11 +89,13 @@ void set_header(bhttp::response<Body>& message, const Response& response) {
 
 }  // namespace
 
-Session::Session(int descriptor, const Caller& caller, std::shared_ptr<House> house)
+Session::Session(int descriptor, const Caller& caller, std::shared_ptr<House> house,
+                 std::function<std::string()> welcome)
     : stream_(house->loop.get_executor()),
       buffer_(kLargestBuffer),
       caller_(caller),
       is_stranger_(!caller.address.empty()),
+      welcome_(std::move(welcome)),
       house_(std::move(house)) {
   stream_.socket().assign(asio::local::stream_protocol(), descriptor);
 }
@@ -177,11 +179,21 @@ Task<void> Session::await_introduction(const Caller& caller) {
   if (!pending->gone) stop_waiting();
 }
 
+std::optional<Response> Session::welcome() {
+  is_stranger_ = false;
+  const std::string why = welcome_ ? welcome_() : "";
+  if (why.empty()) return std::nullopt;
+  Response response = problem_response(problem(503, "too-many-connections", why));
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
 Task<std::optional<Response>> Session::await_admission(Request& request) {
   const Caller came = request.caller;
   std::optional<Response> refused = refusal(house_->doors, request);
   if (refused) co_return refused;
-  if (request.caller.token) is_stranger_ = false;
+  if (is_stranger_ && request.caller.token) refused = welcome();
+  if (refused) co_return refused;
   if (!request.is_for_all) co_await await_introduction(request.caller);
   if (!house_->open || !request.caller.token) co_return refused;
   request.caller = came;  // what a token is good for depends on who its user is
@@ -238,8 +250,9 @@ Task<bool> Session::serve_one() {
     refused = problem_response(problem(400, "bad-request", request.error().message));
   }
   if (refused) {
+    const bool stays = refused->status != 503;
     frame.keep_alive =
-        frame.keep_alive && parser.is_done();  // else a body is left that nobody reads
+        frame.keep_alive && stays && parser.is_done();  // else a body is left that nobody reads
     co_return co_await write(std::move(*refused), frame);
   }
   read = co_await read_body(parser, *request);
@@ -355,12 +368,13 @@ Task<std::optional<Response>> Session::await_answer(Later later) {
 }
 
 std::shared_ptr<Connection> serve(int descriptor, const Caller& caller,
-                                  std::shared_ptr<House> house, std::function<void()> over) {
+                                  std::shared_ptr<House> house, Hooks hooks) {
   auto& loop = house->loop;
-  auto session = std::make_shared<Session>(descriptor, caller, std::move(house));
+  auto session =
+      std::make_shared<Session>(descriptor, caller, std::move(house), std::move(hooks.welcome));
   // What goes wrong inside ends this connection and nothing else.
   asio::co_spawn(loop, session->run(),
-                 [session, over = std::move(over)](const std::exception_ptr&) {
+                 [session, over = std::move(hooks.over)](const std::exception_ptr&) {
                    session->end();
                    over();
                  });

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "http/bodies.hpp"
 #include "http/doors.hpp"
@@ -43,9 +44,16 @@ class Connection {
   virtual void end() = 0;
 };
 
-// Takes the descriptor. `over` is called once, when the client or end() has ended it.
+// What whoever serves a connection wants to know of it.
+struct Hooks {
+  std::function<void()> over;  // once, when the client or end() has ended it
+  // Once, when a caller from afar has shown a good token: why there is no place for him; empty:
+  // there is one.
+  std::function<std::string()> welcome = {};
+};
+
+// Takes the descriptor.
 [[nodiscard]] std::shared_ptr<Connection> serve(int descriptor, const Caller& caller,
-                                                std::shared_ptr<House> house,
-                                                std::function<void()> over);
+                                                std::shared_ptr<House> house, Hooks hooks);
 
 }  // namespace tangram::http

@@ -12,10 +12,12 @@
 #include "http/connection.hpp"
 #include "http/entrance.hpp"
 #include "http/exchange.hpp"
+#include "http/pace.hpp"
 #include "http/places.hpp"
 #include "http/socket_file.hpp"
 #include "http/tcp_address.hpp"
 #include "http/tls_front.hpp"
+#include "http/tls_hall.hpp"
 
 namespace tangram::http {
 namespace {
@@ -72,7 +74,9 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
   Listener(asio::io_context& loop, const ServerOptions& options, Doors doors)
       : house_(std::make_shared<House>(loop, options, std::move(doors))),
         local_places_(options.most_connections, options.most_per_user),
-        tcp_places_(options.most_tcp_connections, options.most_per_user) {}
+        tcp_places_(options.most_tcp_connections, options.most_per_user),
+        strangers_(options.most_strangers, options.most_per_user),
+        arrivals_(options.most_arrivals, options.arrivals_per_second) {}
 
   void listen(SocketFile file, Tcp tcp) {
     file_ = std::move(file);
@@ -80,6 +84,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     local_ = entrance(file_.descriptor, &Listener::admit_local);
     if (tcp.descriptor < 0) return;
     port_ = port_of(tcp.descriptor);
+    hall_ = std::make_shared<TlsHall>();
     tcp_ = entrance(tcp.descriptor, &Listener::admit_remote);
   }
 
@@ -91,6 +96,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     const auto connections = std::move(connections_);
     connections_.clear();
     for (const auto& [key, connection] : connections) connection->end();
+    if (hall_) hall_->close();
     house_->watcher.close();
     house_->doors = {};
   }
@@ -115,16 +121,26 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     return made;
   }
 
-  // Takes a place; what it gives is to be called when the connection is over.
-  std::function<void()> enter(std::uint64_t key, Places Listener::* places,
-                              const std::string& guest) {
+  // Takes a place; a stranger's is given back for a guest's once he has shown a good token.
+  Hooks enter(std::uint64_t key, Places Listener::* places, const std::string& guest) {
     (this->*places).take(guest);
-    return [weak = weak_from_this(), key, places, guest] {
+    const auto where = std::make_shared<Places Listener::*>(places);
+    const auto over = [weak = weak_from_this(), key, where, guest] {
       const auto self = weak.lock();
       if (!self) return;
       self->connections_.erase(key);
-      (self.get()->*places).give_back(guest);
+      (self.get()->**where).give_back(guest);
     };
+    const auto welcome = [weak = weak_from_this(), where, guest]() -> std::string {
+      const auto self = weak.lock();
+      if (!self || *where != &Listener::strangers_) return "";
+      if (std::string why = self->tcp_places_.refusal(guest); !why.empty()) return why;
+      self->tcp_places_.take(guest);
+      self->strangers_.give_back(guest);
+      *where = &Listener::tcp_places_;
+      return "";
+    };
+    return {over, welcome};
   }
 
   void admit_local(int descriptor) {
@@ -139,18 +155,19 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
         serve(descriptor, caller, house_, enter(key, &Listener::local_places_, guest));
   }
 
-  // Nothing can be said to who is turned away before he has spoken TLS.
+  // Nothing can be said to who is turned away before he has spoken TLS. Strangers have places of
+  // their own: however many they are, they take none of the guests'.
   void admit_remote(int descriptor) {
     Caller caller{.uid = ~0U, .gid = ~0U};
     caller.address = peer_of(descriptor);
     const std::string guest = network_of(caller.address);
-    if (!tcp_places_.refusal(guest).empty()) {
+    if (!strangers_.refusal(guest).empty() || !arrivals_.take(guest)) {
       ::close(descriptor);
       return;
     }
     const std::uint64_t key = ++last_key_;
-    connections_[key] =
-        serve_tls(descriptor, caller, keys_, house_, enter(key, &Listener::tcp_places_, guest));
+    connections_[key] = serve_tls(descriptor, caller, keys_, house_, hall_,
+                                  enter(key, &Listener::strangers_, guest));
   }
 
   std::shared_ptr<House> house_;
@@ -162,6 +179,9 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   Places local_places_;
   Places tcp_places_;
+  Places strangers_;  // over TCP
+  Pace arrivals_;     // the same
+  std::shared_ptr<TlsHall> hall_;
   std::uint64_t last_key_ = 0;
 };
 

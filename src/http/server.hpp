@@ -26,8 +26,11 @@ struct ServerOptions {
   std::string key = {};          // its key, PEM
   std::size_t most_connections = 1024;     // on the unix socket
   std::size_t reserved_connections = 32;   // beyond those, for root and the daemon's own user
-  std::size_t most_tcp_connections = 512;  // besides
+  std::size_t most_tcp_connections = 512;  // besides, of those who have shown a good token
+  std::size_t most_strangers = 384;        // besides, over TCP, of those who have not yet
   std::size_t most_per_user = 256;         // and per remote network
+  double most_arrivals = 256;              // of a remote network at once
+  double arrivals_per_second = 50;         // and from then on
   std::size_t largest_body = 4U << 20U;
   std::size_t most_body_bytes = 64U << 20U;       // of all requests that are being read
   std::size_t most_body_bytes_each = 16U << 20U;  // of one user; of all strangers

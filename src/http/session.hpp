@@ -50,7 +50,8 @@ struct Pending {
 
 class Session : public Connection, public std::enable_shared_from_this<Session> {
  public:
-  Session(int descriptor, const Caller& caller, std::shared_ptr<House> house);
+  Session(int descriptor, const Caller& caller, std::shared_ptr<House> house,
+          std::function<std::string()> welcome);
   ~Session() override = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -78,6 +79,8 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   // Why he may not ask this, said before any of his body is read; none: he may.
   Task<std::optional<Response>> await_admission(Request& request);
   Task<void> await_introduction(const Caller& caller);
+  // He has shown a good token, and is a guest from now on; or there is no place for one more.
+  [[nodiscard]] std::optional<Response> welcome();
   Task<bool> refuse(ErrorStatus status);
   Task<bool> refuse(api::Problem why);
   Task<bool> carry_out(Outcome outcome, Frame frame);
@@ -113,7 +116,8 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   Stream stream_;
   beast::flat_buffer buffer_;
   Caller caller_;
-  bool is_stranger_;  // came over TCP and has not shown a good token yet
+  bool is_stranger_;                      // came over TCP and has not shown a good token yet
+  std::function<std::string()> welcome_;  // may be unset
   std::shared_ptr<House> house_;
   std::shared_ptr<void> room_;  // of the body that is being read or answered
   std::shared_ptr<Pending> pending_;

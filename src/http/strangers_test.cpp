@@ -1,6 +1,7 @@
 // Who may have how many connections, and for how long: callers over TCP who have shown nothing yet,
 // the users of the machine, and those who must always get in.
 #include <arpa/inet.h>
+#include <future>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@
 #include <openssl/ssl.h>
 
 #include "http/client.hpp"
+#include "http/pace.hpp"
 #include "http/raw_socket.hpp"
 #include "http/tcp_address.hpp"
 #include "http/test_daemon.hpp"
@@ -151,7 +153,7 @@ TEST(Strangers, DoNotTakeThePlacesOfUsers) {
   ServerOptions options;
   options.most_connections = 2;
   options.reserved_connections = 0;
-  options.most_tcp_connections = 2;
+  options.most_strangers = 2;
   TestDaemon daemon(with_tcp(keys, options));
   {
     const Far one(daemon);
@@ -169,6 +171,77 @@ TEST(Strangers, DoNotTakeThePlacesOfUsers) {
   EXPECT_TRUE(eventually([&] {
     return Client::open(daemon.url(), {.ca_file = keys.ca()}).has_value();
   })) << "places were not given back";
+}
+
+// Whoever shows a token leaves the strangers' places to others; for guests there are only so many.
+TEST(Strangers, BecomeGuestsByTheirToken) {
+  const TestKeys keys;
+  ServerOptions options;
+  options.most_strangers = 1;
+  options.most_tcp_connections = 2;
+  TestDaemon daemon(with_tcp(keys, options));
+  const Far one(daemon);
+  ASSERT_TRUE(one.greet());
+  one.say(kStatus);
+  EXPECT_THAT(one.hear("}\n"), StartsWith("HTTP/1.1 200"));
+  {
+    const Far two(daemon);
+    ASSERT_TRUE(two.greet());
+    two.say(kStatus);
+    EXPECT_THAT(two.hear("}\n"), StartsWith("HTTP/1.1 200"));
+    two.say(kStatus);  // once is enough
+    EXPECT_THAT(two.hear("}\n"), StartsWith("HTTP/1.1 200"));
+    const Far three(daemon);
+    ASSERT_TRUE(three.greet());
+    three.say(kStatus);
+    EXPECT_THAT(three.hear(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1")));
+  }
+  EXPECT_TRUE(eventually([&] {
+    const Far again(daemon);
+    if (!again.greet()) return false;
+    again.say(kStatus);
+    return again.hear("}\n").starts_with("HTTP/1.1 200");
+  })) << "places were not given back";
+  const Far stranger(daemon);
+  ASSERT_TRUE(stranger.greet());  // takes the one place there is for his like
+  EXPECT_TRUE(Far(daemon).is_closed());
+  one.say(kStatus);
+  EXPECT_THAT(one.hear("}\n"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(Strangers, MayComeOnlySoOften) {
+  Pace pace(3, 2);
+  const Pace::Time now = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(pace.take("a", now));
+  EXPECT_FALSE(pace.take("a", now));
+  EXPECT_TRUE(pace.take("b", now));
+  EXPECT_FALSE(pace.take("a", now + std::chrono::milliseconds(400)));
+  EXPECT_TRUE(pace.take("a", now + std::chrono::milliseconds(500)));
+  EXPECT_FALSE(pace.take("a", now + std::chrono::milliseconds(500)));
+  const TestKeys keys;
+  ServerOptions options;
+  options.most_arrivals = 2;
+  options.arrivals_per_second = 0.001;
+  TestDaemon daemon(with_tcp(keys, options));
+  EXPECT_TRUE(Far(daemon).greet());
+  EXPECT_TRUE(Far(daemon).greet());
+  EXPECT_TRUE(Far(daemon).is_closed());
+}
+
+// Handshakes are made in a thread of their own: while the daemon's loop is busy they go on.
+TEST(Strangers, AreGreetedWithoutTheLoop) {
+  const TestKeys keys;
+  TestDaemon daemon(with_tcp(keys, {}));
+  const Far early(daemon);
+  const Far second(daemon);
+  ASSERT_TRUE(second.greet());  // so that both were let in
+  std::promise<void> go_on;
+  std::thread busy([&] { daemon.on_loop([&] { go_on.get_future().wait(); }); });
+  EXPECT_TRUE(early.greet());
+  go_on.set_value();
+  busy.join();
+  early.say(kStatus);
+  EXPECT_THAT(early.hear("}\n"), StartsWith("HTTP/1.1 200"));
 }
 
 // Connected as somebody else: the kernel notes who a thread is at that moment.

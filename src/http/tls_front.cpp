@@ -1,17 +1,23 @@
-// See tls_front.hpp. Two coroutines, one for each direction, with a buffer each; and one time limit
-// for all that must not last: the handshake, a farewell.
+// See tls_front.hpp. In the hall two coroutines, one for each direction, with a buffer each, and
+// one time limit for all that must not last: the handshake, a farewell. On the daemon's loop the
+// session behind them. The two sides speak by posting to each other, and hold nothing of each
+// other's that must be destroyed where it lives.
 #include "http/tls_front.hpp"
 
 #include <array>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 
 #include "http/session.hpp"
+#include "http/tls_hall.hpp"
 
 namespace tangram::http {
 namespace {
@@ -44,28 +50,58 @@ TcpSocket socket_of(const Executor& executor, int descriptor) {
   return {executor, six ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), descriptor};
 }
 
-class Relay : public Connection, public std::enable_shared_from_this<Relay> {
+// One end of the pair that joins a relay and its session, until someone takes it.
+struct End {
+  explicit End(int descriptor) : fd(descriptor) {}
+  ~End() {
+    if (fd >= 0) ::close(fd);
+  }
+  End(const End&) = delete;
+  End& operator=(const End&) = delete;
+  End(End&&) = delete;
+  End& operator=(End&&) = delete;
+
+  int fd;
+};
+
+struct Times {
+  std::chrono::milliseconds greeting;
+  std::chrono::milliseconds idle;
+};
+
+// What happens in the hall. It is made elsewhere, and told to start and to close from there.
+class Relay : public std::enable_shared_from_this<Relay> {
  public:
-  Relay(int descriptor, Caller caller, TlsKeys keys, std::shared_ptr<House> house,
-        std::function<void()> over)
-      : house_(std::move(house)),
-        caller_(std::move(caller)),
-        over_(std::move(over)),
+  // Called in the hall: the greeting is over, and here is where to speak to the caller; it is over.
+  struct Told {
+    std::function<void(std::shared_ptr<End>)> greeted;
+    std::function<void()> over;
+  };
+
+  Relay(asio::io_context& hall, int descriptor, TlsKeys keys, Times times, Told told)
+      : hall_(hall),
+        times_(times),
+        told_(std::move(told)),
         keys_(std::move(keys)),
-        tls_(socket_of(house_->loop.get_executor(), descriptor), *keys_),
-        inside_(house_->loop.get_executor()),
-        limit_(house_->loop.get_executor()) {
+        tls_(socket_of(hall.get_executor(), descriptor), *keys_),
+        inside_(hall.get_executor()),
+        limit_(hall.get_executor()) {
     watch_over(descriptor);
   }
 
   void start() {
-    asio::co_spawn(house_->loop, run(),
+    asio::co_spawn(hall_, run(),
                    [self = shared_from_this()](const std::exception_ptr&) { self->leave(); });
   }
-
-  void end() override {
-    if (session_) session_->end();
-    close();
+  void close_soon() {
+    asio::post(hall_, [self = shared_from_this()] { self->close(); });
+  }
+  void tell_session_over() {
+    asio::post(hall_, [self = shared_from_this()] {
+      if (self->directions_ == 0) return;
+      self->session_over_ = true;
+      self->hurry(self->times_.idle);  // for what is on its way still
+    });
   }
 
  private:
@@ -88,30 +124,25 @@ class Relay : public Connection, public std::enable_shared_from_this<Relay> {
   void leave() {
     if (--directions_ > 0) return;
     close();
-    over_();
+    told_.over();
   }
 
   bool begin_session() {
     int ends[2] = {-1, -1};
     constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-    if (!house_->open || ::socketpair(AF_UNIX, kKind, 0, ends) != 0) return false;
+    if (::socketpair(AF_UNIX, kKind, 0, ends) != 0) return false;
     inside_.assign(asio::local::stream_protocol(), ends[0]);
-    session_ = serve(ends[1], caller_, house_, [weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (!self) return;
-      self->session_over_ = true;
-      self->hurry(self->house_->options.idle_time);  // for what is on its way still
-    });
+    told_.greeted(std::make_shared<End>(ends[1]));
     return true;
   }
 
   Task<void> run() {
-    hurry(house_->options.header_time);
+    hurry(times_.greeting);
     const auto [status] = co_await tls_.async_handshake(ssl::stream_base::server, kTuple);
     limit_.cancel();
-    if (status || !begin_session()) co_return;
+    if (status || !tls_.next_layer().is_open() || !begin_session()) co_return;
     ++directions_;
-    asio::co_spawn(house_->loop, inwards(),
+    asio::co_spawn(hall_, inwards(),
                    [self = shared_from_this()](const std::exception_ptr&) { self->leave(); });
     co_await outwards();
   }
@@ -158,7 +189,7 @@ class Relay : public Connection, public std::enable_shared_from_this<Relay> {
       const auto written = co_await asio::async_write(tls_, asio::buffer(room, size), kTuple);
       if (std::get<0>(written)) co_return close();
       if (session_over_) {
-        hurry(house_->options.idle_time);
+        hurry(times_.idle);
       } else if (finished_) {
         hurry(kFarewell);
       }
@@ -170,28 +201,86 @@ class Relay : public Connection, public std::enable_shared_from_this<Relay> {
     tls_.next_layer().shutdown(asio::socket_base::shutdown_send, ignored);
   }
 
-  std::shared_ptr<House> house_;
-  Caller caller_;
-  std::function<void()> over_;
+  asio::io_context& hall_;
+  Times times_;
+  Told told_;
   TlsKeys keys_;
   ssl::stream<TcpSocket> tls_;
   LocalSocket inside_;  // our end of the pair
   Timer limit_;
-  std::shared_ptr<Connection> session_;
   int directions_ = 1;
   bool finished_ = false;      // the client will write no more
   bool refused_ = false;       // the session takes no more
   bool session_over_ = false;  // it will say no more
 };
 
+// What happens on the daemon's loop: the session, once there is one.
+class Visit : public Connection, public std::enable_shared_from_this<Visit> {
+ public:
+  Visit(Caller caller, std::shared_ptr<House> house, std::shared_ptr<TlsHall> hall, Hooks hooks)
+      : house_(std::move(house)),
+        caller_(std::move(caller)),
+        hooks_(std::move(hooks)),
+        hall_(std::move(hall)) {}
+
+  void start(int descriptor, TlsKeys keys) {
+    const Times times{house_->options.header_time, house_->options.idle_time};
+    asio::io_context& loop = house_->loop;
+    const auto weak = weak_from_this();
+    relay_ =
+        std::make_shared<Relay>(hall_->loop(), descriptor, std::move(keys), times,
+                                Relay::Told{.greeted =
+                                                [&loop, weak](const std::shared_ptr<End>& end) {
+                                                  asio::post(loop, [weak, end] {
+                                                    if (const auto self = weak.lock())
+                                                      self->begin(*end);
+                                                  });
+                                                },
+                                            .over =
+                                                [&loop, weak] {
+                                                  asio::post(loop, [weak] {
+                                                    if (const auto self = weak.lock())
+                                                      self->hooks_.over();
+                                                  });
+                                                }});
+    relay_->start();
+  }
+
+  void end() override {
+    is_ended_ = true;
+    if (session_) session_->end();
+    relay_->close_soon();
+  }
+
+ private:
+  // Without a session the end is closed, and the relay sees it.
+  void begin(End& end) {
+    if (is_ended_ || !house_->open) return;
+    session_ = serve(std::exchange(end.fd, -1), caller_, house_,
+                     {.over =
+                          [weak = std::weak_ptr(relay_)] {
+                            if (const auto relay = weak.lock()) relay->tell_session_over();
+                          },
+                      .welcome = hooks_.welcome});
+  }
+
+  std::shared_ptr<House> house_;
+  Caller caller_;
+  Hooks hooks_;
+  std::shared_ptr<TlsHall> hall_;  // outlives what is in it
+  std::shared_ptr<Relay> relay_;
+  std::shared_ptr<Connection> session_;
+  bool is_ended_ = false;
+};
+
 }  // namespace
 
 std::shared_ptr<Connection> serve_tls(int descriptor, const Caller& caller, TlsKeys keys,
-                                      std::shared_ptr<House> house, std::function<void()> over) {
-  auto relay = std::make_shared<Relay>(descriptor, caller, std::move(keys), std::move(house),
-                                       std::move(over));
-  relay->start();
-  return relay;
+                                      std::shared_ptr<House> house, std::shared_ptr<TlsHall> hall,
+                                      Hooks hooks) {
+  auto visit = std::make_shared<Visit>(caller, std::move(house), std::move(hall), std::move(hooks));
+  visit->start(descriptor, std::move(keys));
+  return visit;
 }
 
 }  // namespace tangram::http
