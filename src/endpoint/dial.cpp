@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.hpp"
+
 namespace tangram::endpoint {
 namespace {
 
@@ -13,29 +15,51 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstPause{5};
 constexpr milliseconds kLongestPause{100};
 
+constexpr milliseconds kAfterHalfAnEnd{1'000};
+
 }  // namespace
 
 void Dial::start() {
   stage_ = Stage::kIdle;
+  left_.reset();
   go();
 }
 
 void Dial::go() {
   const Moment now = std::chrono::steady_clock::now();
-  const auto route = house_.routes.enter(traveller_);
+  const std::optional<Route> route = house_.routes.current();
   if (!route) {
-    if (stage_ != Stage::kWaiting) deadline_ = now + house_.spec.wait;
+    house_.routes.wait(traveller_);
+    if (stage_ != Stage::kWaiting && stage_ != Stage::kQueued) deadline_ = now + house_.spec.wait;
     stage_ = Stage::kWaiting;
+    return house_.turns.leave(*this);
+  }
+  if (!house_.turns.take(*this)) {
+    house_.routes.wait(traveller_);
+    if (stage_ != Stage::kQueued) deadline_ = now + house_.spec.wait;
+    stage_ = Stage::kQueued;
     return;
   }
-  if (stage_ == Stage::kIdle || stage_ == Stage::kWaiting) {
+  const bool goes_on = stage_ == Stage::kConnecting || stage_ == Stage::kPausing;
+  if (!goes_on || route_ != *route) {  // another replica has all the time that one has
     deadline_ = now + house_.spec.connect;
     next_pause_ = kFirstPause;
   }
+  attempt_ = now;
+  connect(*route);
+}
+
+void Dial::connect(const Route& route) {
   stage_ = Stage::kConnecting;
-  route_ = *route;
+  route_ = route;
+  CHECK(house_.routes.enter(traveller_));
   wire_ = std::make_shared<Wire>(house_.loop, &owner_);
-  wire_->connect(route->port);
+  wire_->connect(route.port);
+}
+
+void Dial::begin_anew() {
+  std::exchange(wire_, nullptr)->close();
+  go();
 }
 
 void Dial::on_route() {
@@ -49,6 +73,7 @@ std::shared_ptr<Wire> Dial::on_connected(bool connected) {
   std::shared_ptr<Wire> wire = std::exchange(wire_, nullptr);
   if (connected) {
     stage_ = Stage::kIdle;
+    house_.turns.leave(*this);
     return wire;
   }
   wire->close();
@@ -71,6 +96,13 @@ void Dial::stop() {
   stage_ = Stage::kIdle;
   if (wire_) std::exchange(wire_, nullptr)->close();
   timer_.reset();
+  house_.turns.leave(*this);
+}
+
+bool Dial::is_unwanted(Wire& client, Moment now) {
+  if (!is_under_way() || !client.has_left()) return false;
+  if (!left_) left_ = now;
+  return now - *left_ >= kAfterHalfAnEnd;
 }
 
 }  // namespace tangram::endpoint

@@ -89,7 +89,7 @@ void HttpSession::find_replica() {
       exchange_.is_reused = true;
       up_.hold(*client_);
       stage_ = Stage::kRelaying;
-      deadline_ = steady_clock::now() + house_.spec.idle;
+      deadline_ = house_.idle_deadline();
       return;
     }
   }

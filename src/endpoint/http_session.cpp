@@ -55,7 +55,7 @@ void HttpSession::on_route() {
 
 void HttpSession::advance() {
   if (stage_ == Stage::kRelaying || stage_ == Stage::kTunnel) {
-    deadline_ = steady_clock::now() + house_.spec.idle;
+    deadline_ = house_.idle_deadline();
   }
   while (step()) {
   }
@@ -114,6 +114,7 @@ void HttpSession::check(Moment now) {
                : "the replica of this service takes no connection; try again later.");
     return advance();
   }
+  if (stage_ == Stage::kDialing && dial_.is_unwanted(*client_, now)) return end(false);
   if (now < deadline_ || stage_ == Stage::kDialing || stage_ == Stage::kOver) return;
   if (stage_ == Stage::kHead && has_begun_) {
     refuse(408, "too-slow", "the header of the request did not come in time.");

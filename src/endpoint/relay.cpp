@@ -28,8 +28,9 @@ constexpr std::chrono::minutes kNoteExhaustedAgain{1};
 // One look at all sessions every now and then costs less than a timer for each of them, which every
 // request would move. A time is kept within an eighth of the shortest one.
 milliseconds tick_of(const api::EndpointSpec& spec) {
+  const milliseconds idle = spec.idle.count() > 0 ? spec.idle : milliseconds::max();
   const milliseconds shortest =
-      std::min({spec.wait, spec.connect, spec.header, spec.keep_alive, spec.idle});
+      std::min({spec.wait, spec.connect, spec.header, spec.keep_alive, idle});
   return std::clamp(shortest / 8, kShortestTick, kLongestTick);
 }
 

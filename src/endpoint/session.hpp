@@ -1,5 +1,5 @@
 // Session: one client's connection, from its acceptance to its end; and the house that all of them
-// share. How bytes are relayed is in tcp_session.hpp and http_session.hpp. One rule: a session is
+// share. How bytes are relayed is in tcp_session.cpp and http_session.hpp. One rule: a session is
 // ended by itself or by the relay's call, never by another session.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "endpoint/head.hpp"
 #include "endpoint/pool.hpp"
 #include "endpoint/routes.hpp"
+#include "endpoint/turns.hpp"
 
 namespace tangram::endpoint {
 
@@ -30,10 +31,16 @@ struct House {
   api::EndpointCounts counts{};
   Routes routes;
   Pool pool{};
+  Turns turns{loop};  // to connect to the replica
   bool is_ending = false;
   RequestHead request{};  // the head that is read just now, by whomever; kept for its memory
   ResponseHead response{};
   std::function<void(Session&)> over{};  // forgets the session
+
+  // Until then a byte must pass, in either direction.
+  [[nodiscard]] Moment idle_deadline() const {
+    return spec.idle.count() > 0 ? std::chrono::steady_clock::now() + spec.idle : Moment::max();
+  }
 };
 
 class Session : public Traveller, public std::enable_shared_from_this<Session> {

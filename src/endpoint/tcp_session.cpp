@@ -23,7 +23,8 @@ class TcpSession final : public Session, public Wire::Owner {
     client_->read(kLargestBuffer);
   }
   void check(Moment now) override {
-    if (dial_.is_too_late(now)) return end(Ending::kFinished, false);
+    if (dial_.is_too_late(now) || dial_.is_unwanted(*client_, now))
+      return end(Ending::kFinished, false);
     if (replica_ && now >= idle_deadline_) cut();
   }
   void wind_down() override {
@@ -56,7 +57,7 @@ class TcpSession final : public Session, public Wire::Owner {
   }
 
   void advance() {
-    idle_deadline_ = std::chrono::steady_clock::now() + house_.spec.idle;
+    idle_deadline_ = house_.idle_deadline();
     const bool up = pass(*client_, *replica_);
     const bool down = pass(*replica_, *client_);
     if (!up || !down) return end(Ending::kFinished, true);

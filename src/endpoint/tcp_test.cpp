@@ -229,6 +229,17 @@ TEST_F(EndpointTcp, SilenceOnBothSidesIsCutAfterAWhile) {
   EXPECT_EQ(endpoint_.master().counts().cut, 1U);
 }
 
+TEST_F(EndpointTcp, UnlessItMayLastForEver) {
+  Replica replica(echo("hello "));
+  endpoint_.spec.idle = milliseconds(0);
+  endpoint_.start_to(replica);
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(client.hear(" "), "hello ");
+  EXPECT_TRUE(client.is_silent(600));  // more than two looks at all sessions
+  client.say("more?");
+  EXPECT_EQ(client.hear("?"), "more?");
+}
+
 TEST_F(EndpointTcp, MoreThanTheMostConnectionsWaitForTheirTurn) {
   Replica replica(echo("hello "));
   endpoint_.spec.most_connections = 2;

@@ -144,13 +144,20 @@ class Peer {
 class Replica {
  public:
   using Serve = std::function<void(Peer&)>;
-  explicit Replica(Serve serve, std::uint16_t port = 0) : serve_(std::move(serve)) {
+  // `backlog`: as its author chose it; `pace`: how long each accept takes.
+  struct Manners {
+    int backlog = 1'024;
+    std::chrono::milliseconds pace{0};
+  };
+  explicit Replica(Serve serve, std::uint16_t port = 0) : Replica(std::move(serve), port, {}) {}
+  Replica(Serve serve, std::uint16_t port, Manners manners)
+      : serve_(std::move(serve)), manners_(manners) {
     const int one = 1;
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     sockaddr_in address = loopback(port);
     socklen_t size = sizeof address;
     CHECK(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-    CHECK(::listen(socket_.get(), 1'024) == 0);
+    CHECK(::listen(socket_.get(), manners_.backlog) == 0);
     CHECK(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { accept_all(); });
@@ -185,6 +192,7 @@ class Replica {
       if (fd < 0 && is_over_) return;
       if (fd < 0) continue;
       ++connections_;
+      std::this_thread::sleep_for(manners_.pace);
       const int one = 1;
       ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
       {
@@ -202,6 +210,7 @@ class Replica {
   }
 
   Serve serve_;
+  Manners manners_;
   files::Descriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   std::uint16_t port_ = 0;
   std::atomic<bool> is_over_ = false;

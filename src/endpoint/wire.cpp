@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -83,6 +84,12 @@ void Wire::on_read(Status status, std::size_t count) {
     if (received_ != nullptr) *received_ += count;
   }
   if (owner_ != nullptr) owner_->on_bytes(*this);
+}
+
+bool Wire::has_left() {
+  if (ended_ || is_reading_ || !socket_.is_open()) return ended_;
+  pollfd one{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&one, 1, 0) > 0;
 }
 
 std::size_t Wire::send(std::string_view first, std::string_view second) {

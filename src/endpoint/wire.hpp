@@ -53,7 +53,9 @@ class Wire : public std::enable_shared_from_this<Wire> {
   // `reset`: the other side must not take it for a proper end.
   void close(bool reset = false);
 
-  [[nodiscard]] bool ended() const { return ended_; }    // no byte more will come
+  [[nodiscard]] bool ended() const { return ended_; }  // no byte more will come
+  // The same, seen also behind bytes that there is no room for yet.
+  [[nodiscard]] bool has_left();
   [[nodiscard]] bool failed() const { return failed_; }  // and it was no proper end
   [[nodiscard]] bool broken() const { return broken_; }  // nothing can be sent any more
   [[nodiscard]] bool finished() const { return finished_; }
