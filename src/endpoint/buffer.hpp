@@ -29,7 +29,7 @@ class Buffer {
   // Where more can be written, so that there are at most `limit` bytes; empty: it is full.
   [[nodiscard]] std::span<char> room(std::size_t limit) {
     if (size() >= limit) return {};
-    if (empty()) give_back();
+    if (empty()) fit(limit);
     if (end_ == capacity_) make_room(limit);
     return {bytes_.get() + end_, std::min(capacity_ - end_, limit - size())};
   }
@@ -37,15 +37,21 @@ class Buffer {
     CHECK(count <= capacity_ - end_);
     end_ += count;
     last_ = count;
+    was_filled_ = end_ == capacity_;
   }
 
  private:
-  // What a large message needed goes once small ones come again.
-  void give_back() {
+  // What came filled it: there is more where that came from, and each piece costs a read and a
+  // send, so the next one may be as large as it can. What a large message needed goes once small
+  // ones come again.
+  void fit(std::size_t limit) {
     begin_ = end_ = 0;
-    if (capacity_ <= kSmall || last_ > kSmall / 2) return;
-    bytes_.reset();
-    capacity_ = 0;
+    const bool is_too_small = was_filled_ && capacity_ > 0 && capacity_ < limit;
+    const bool is_too_large = capacity_ > kSmall && last_ <= kSmall / 2;
+    if (!is_too_small && !is_too_large) return;
+    capacity_ = is_too_small ? limit : 0;
+    bytes_ = is_too_small ? std::make_unique_for_overwrite<char[]>(limit) : nullptr;
+    was_filled_ = false;
   }
   // What came filled it all: more will come, so it grows at once as far as it may.
   void make_room(std::size_t limit) {
@@ -67,6 +73,7 @@ class Buffer {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::size_t last_ = 0;  // how much came at once
+  bool was_filled_ = false;
 };
 
 }  // namespace tangram::endpoint

@@ -14,6 +14,12 @@ void skip_empty_lines(Buffer& in) {
   while (in.view().starts_with("\r\n")) in.consume(2);
 }
 
+// What could not be sent again, whole, must not be left to a connection that may be closed.
+bool can_be_held(const RequestHead& head) {
+  return head.framing == Framing::kNone ||
+         (head.framing == Framing::kLength && head.length <= Flow::kMostHeld);
+}
+
 }  // namespace
 
 bool HttpSession::take_head() {
@@ -58,6 +64,7 @@ void HttpSession::begin(std::size_t head_size) {
                        .is_head = head.method == "HEAD",
                        .is_11 = head.is_11,
                        .is_idempotent = head.is_idempotent,
+                       .is_repeatable = head.is_idempotent && can_be_held(head),
                        .upgrades = head.upgrades,
                        .may_wait = head.expects_continue && head.framing != Framing::kNone,
                        .keeps_client = head.keeps_alive()};
@@ -82,7 +89,7 @@ bool HttpSession::take_request_body() {
 
 void HttpSession::find_replica() {
   stage_ = Stage::kDialing;
-  if (exchange_.is_idempotent && house_.routes.current()) {
+  if (exchange_.is_repeatable && house_.routes.current()) {
     replica_ = house_.pool.take(*this);
     if (replica_) {
       exchange_.route = *house_.routes.enter(*this);

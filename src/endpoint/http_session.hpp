@@ -5,9 +5,9 @@
 //
 // What is sent again, unseen by the client: a request whose connection is refused, since nothing of
 // it was sent; and one on a connection that was idle before, if that ends without a byte of a
-// response, the method is idempotent and the request is still held whole. A request of any other
-// method gets a connection of its own: no server can close that one for being idle, so that it is
-// never left open whether the request was done.
+// response. Only requests that may be sent twice, and can be held whole for it, are given such a
+// connection; any other gets one of its own: no server can close that one for being idle, so that
+// it is never left open whether the request was done.
 #pragma once
 
 #include <memory>
@@ -53,6 +53,7 @@ class HttpSession final : public Session, public Wire::Owner {
     bool is_head = false;  // its method is HEAD
     bool is_11 = true;
     bool is_idempotent = false;
+    bool is_repeatable = false;  // and can be held whole
     bool upgrades = false;
     bool may_wait = false;         // the client may keep its body until it is asked for it
     bool keeps_client = false;     // for another request
