@@ -66,6 +66,15 @@ void read_connection(std::string_view list, Head& head) {
   }
 }
 
+// HTTP/2 would go by connection, past the choice of a replica for every request.
+bool names_http2(std::string_view list) {
+  for (std::size_t comma = 0; !list.empty(); list.remove_prefix(std::min(comma + 1, list.size()))) {
+    comma = std::min(list.find(','), list.size());
+    if (has_prefix(trim(list.substr(0, comma)), "h2")) return true;
+  }
+  return false;
+}
+
 // Only heads go through it: it is never given a byte of a body.
 template <bool is_request>
 class Parser final : public beast::http::basic_parser<is_request> {
@@ -81,7 +90,8 @@ class Parser final : public beast::http::basic_parser<is_request> {
   int hosts = 0;
   std::string_view length;
   std::string_view encoding;
-  std::string_view upgrade;
+  bool has_upgrade = false;
+  bool offers_http2 = false;  // in any of the lines
 
  private:
   void on_request_impl(beast::http::verb /*verb*/, beast::string_view method,
@@ -104,7 +114,10 @@ class Parser final : public beast::http::basic_parser<is_request> {
   }
   void note(field id, std::string_view text) {
     if (id == field::connection) read_connection(text, head_);
-    if (id == field::upgrade) upgrade = text;
+    if (id == field::upgrade) {
+      has_upgrade = has_upgrade || !text.empty();
+      offers_http2 = offers_http2 || names_http2(text);
+    }
     if (id == field::content_length) {
       ++lengths;
       length = text;
@@ -173,6 +186,20 @@ std::expected<void, Mistake> parse(std::string_view bytes, AnyParser& parser) {
   return {};
 }
 
+// Some servers leave out the blank before a reason that they do not give ("HTTP/1.1 200"), and
+// clients bear it; Beast does not. So it gets such a line with the blank, and then the rest.
+std::expected<void, Mistake> parse_response(std::string_view bytes, Parser<false>& parser) {
+  constexpr std::size_t kShortest = std::string_view("HTTP/1.1 200").size();
+  if (bytes.find("\r\n") != kShortest) return parse(bytes, parser);
+  const std::string line = cat(bytes.substr(0, kShortest), " \r\n");
+  ErrorStatus status;
+  const std::size_t used = parser.put(boost::asio::buffer(line), status);
+  if (status != beast::http::error::need_more || used != line.size()) {
+    return mistake(cat("this is not HTTP/1.1: ", status.message(), "."));
+  }
+  return parse(bytes.substr(kShortest + 2), parser);
+}
+
 void clear(Head& head) {
   auto fields = std::move(head.fields);
   auto named = std::move(head.named);
@@ -187,15 +214,6 @@ bool is_idempotent(std::string_view method) {
   static constexpr std::array<std::string_view, 6> kMethods = {"GET", "HEAD",   "OPTIONS",
                                                                "PUT", "DELETE", "TRACE"};
   return std::ranges::find(kMethods, method) != kMethods.end();
-}
-
-// HTTP/2 would go by connection, past the choice of a replica for every request.
-bool offers_http2(std::string_view list) {
-  for (std::size_t comma = 0; !list.empty(); list.remove_prefix(std::min(comma + 1, list.size()))) {
-    comma = std::min(list.find(','), list.size());
-    if (has_prefix(trim(list.substr(0, comma)), "h2")) return true;
-  }
-  return false;
 }
 
 bool has_body(int status, bool to_head) {
@@ -234,15 +252,16 @@ std::expected<void, Mistake> read_head(std::string_view bytes, RequestHead& out)
   }
   if (out.method == "CONNECT") return mistake("CONNECT is not relayed.", 501);
   out.is_idempotent = is_idempotent(out.method);
-  out.upgrades = out.is_11 && out.says_upgrade && !parser.upgrade.empty() &&
-                 !offers_http2(parser.upgrade) && out.framing == Framing::kNone;
+  out.upgrades = out.is_11 && out.says_upgrade && parser.has_upgrade && !parser.offers_http2 &&
+                 out.framing == Framing::kNone;
   return {};
 }
 
 std::expected<void, Mistake> read_head(std::string_view bytes, bool to_head, ResponseHead& out) {
   clear(out);
   Parser<false> parser(out, nullptr, &out);
-  if (auto parsed = parse(bytes, parser); !parsed) return parsed;
+  if (auto parsed = parse_response(bytes, parser); !parsed) return parsed;
+  if (out.reason.empty()) out.reason = {};  // none of ours, whose line is gone
   if (out.status < 100) return mistake("there is no such status.");
   if (out.named.size() > kMostNamed) return mistake("Connection names too many fields.");
   if (auto framed = read_framing(parser, out); !framed) return framed;

@@ -134,6 +134,7 @@ TEST(EndpointHead, OfARequestIsWrittenAsItCameWithoutWhatIsForTheEndpoint) {
          "Upgrade: websocket\r\nA: b\r\nConnection: Upgrade\r\n");
   expect("Connection: Upgrade\r\nUpgrade: h2c\r\n", "");
   expect("Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n", "");
+  expect("Connection: Upgrade\r\nUpgrade: h2c\r\nUpgrade: websocket\r\n", "");
   // What says where the body ends stays, whatever Connection names.
   expect("Connection: Content-Length, Host\r\nContent-Length: 5\r\n", "Content-Length: 5\r\n");
   expect("Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n",
@@ -170,6 +171,10 @@ TEST(EndpointHead, OfAResponseIsWrittenTheSameWay) {
             "HTTP/1.1 200 \r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
   EXPECT_EQ(relayed_response("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"),
             "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n");
+  // As clients bear it: without a reason, and without the blank before it.
+  EXPECT_EQ(relayed_response("HTTP/1.1 200\r\nA: b\r\nContent-Length: 0\r\n\r\n"),
+            "HTTP/1.1 200 \r\nA: b\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(relayed_response("HTTP/1.0 204\r\n\r\n"), "HTTP/1.1 204 \r\n\r\n");
   EXPECT_EQ(relayed_response("HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: w\r\n\r\n"),
             "HTTP/1.1 101 S\r\nUpgrade: w\r\nConnection: Upgrade\r\n\r\n");
   for (const char* bytes :
@@ -177,7 +182,7 @@ TEST(EndpointHead, OfAResponseIsWrittenTheSameWay) {
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n",
         "HTTP/1.1 099 OK\r\n\r\n", "HTTP/3.0 200 OK\r\n\r\n", "ICY 200 OK\r\n\r\n",
-        "HTTP/1.1 200 O\x01K\r\n\r\n"}) {
+        "HTTP/1.1 200 O\x01K\r\n\r\n", "HTTP/1.1 2x4\r\n\r\n", "HTTP/1.1\t204\r\n\r\n"}) {
     EXPECT_THAT(relayed_response(bytes), HasSubstr("refused: ")) << printable(bytes);
   }
 }
