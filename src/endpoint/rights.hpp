@@ -10,7 +10,8 @@
 
 namespace tangram::endpoint {
 
-// Becomes the user if this process is root, and can never become more again.
+// Becomes the user if this process is root, or nobody if the user is root; and can never become
+// more again. None: it stays who it is, but without capabilities.
 [[nodiscard]] Result<void> give_up_rights(const std::optional<api::EndpointSpec::User>& user);
 
 // As many open files as are allowed; gives the number.

@@ -227,6 +227,33 @@ TEST(EndpointStart, AsRootItBecomesItsUserAndNobodyElse) {
   EXPECT_EQ(endpoint.wait(), EndpointExit::kDone);
 }
 
+TEST(EndpointStart, TheEndpointOfRootsServiceIsNobody) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  Replica replica([](Peer& peer) { peer.say("served"); });
+  TestEndpoint endpoint(EndpointMode::kTcp);
+  endpoint.spec.user = api::EndpointSpec::User{.uid = 0, .gid = 0};
+  endpoint.start_to(replica);
+  const std::string status = status_of(endpoint.pid());
+  EXPECT_THAT(status, HasSubstr("Uid:\t65534\t65534\t65534\t65534\n"));
+  EXPECT_THAT(status, HasSubstr("Gid:\t65534\t65534\t65534\t65534\n"));
+  for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}) {
+    EXPECT_THAT(status, HasSubstr(cat(set, ":\t0000000000000000\n")));
+  }
+  EXPECT_EQ(endpoint.client().hear_all(), "served<end>");
+  EXPECT_THAT(endpoint.log(), HasSubstr("route: run 1"));
+  endpoint.master().end(0);
+  EXPECT_EQ(endpoint.wait(), EndpointExit::kDone);
+}
+
+TEST(EndpointStart, WithoutAUserItKeepsNoCapability) {
+  TestEndpoint endpoint(EndpointMode::kTcp);
+  endpoint.start();
+  const std::string status = status_of(endpoint.pid());
+  for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"}) {
+    EXPECT_THAT(status, HasSubstr(cat(set, ":\t0000000000000000\n")));
+  }
+}
+
 TEST(EndpointLog, IsBoundedAndKeepsTheNewest) {
   files::testing::Folder base;
   const files::Descriptor folder(::open(base.at("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
