@@ -63,6 +63,14 @@ std::uint64_t count_in(Fields& fields, std::string_view key) {
 
 }  // namespace
 
+void apply(const EndpointLimits& limits, EndpointSpec& spec) {
+  spec.wait = limits.wait.value_or(spec.wait);
+  spec.connect = limits.connect.value_or(spec.connect);
+  spec.keep_alive = limits.keep_alive.value_or(spec.keep_alive);
+  spec.idle = limits.idle.value_or(spec.idle);
+  spec.most_connections = limits.most_connections.value_or(spec.most_connections);
+}
+
 json::value to_json(const EndpointSpec& spec) {
   json::object out{{"version", kEndpointVersion},
                    {"job", spec.job},

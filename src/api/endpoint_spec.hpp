@@ -39,10 +39,14 @@ struct EndpointSpec {
   std::chrono::milliseconds connect{5'000};      // to the replica, all attempts together
   std::chrono::milliseconds header{30'000};      // for a client to send a whole request header
   std::chrono::milliseconds keep_alive{75'000};  // of a client's connection between two requests
-  std::chrono::milliseconds idle{600'000};  // without a byte in either direction, then it is cut
+  // Without a byte in either direction, then it is cut; 0: never.
+  std::chrono::milliseconds idle{600'000};
 
   friend bool operator==(const EndpointSpec&, const EndpointSpec&) = default;
 };
+
+// What is said there takes the place of what is here.
+void apply(const EndpointLimits& limits, EndpointSpec& spec);
 
 [[nodiscard]] boost::json::value to_json(const EndpointSpec& spec);
 [[nodiscard]] Result<EndpointSpec> read_endpoint_spec(const boost::json::value& document);

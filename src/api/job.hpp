@@ -49,11 +49,26 @@ enum class EndpointMode : std::uint8_t {
   kHttp,  // HTTP/1.1, by request: also on a connection that is kept alive
 };
 
+inline constexpr std::uint32_t kMostConnections = 1'000'000;
+
+// How much an endpoint bears, and for how long; docs/endpoints.md says what each is. What is not
+// said is as the daemon is configured.
+struct EndpointLimits {
+  std::optional<std::chrono::milliseconds> wait;
+  std::optional<std::chrono::milliseconds> connect;
+  std::optional<std::chrono::milliseconds> keep_alive;
+  std::optional<std::chrono::milliseconds> idle;  // 0: for ever; JSON: "none"
+  std::optional<std::uint32_t> most_connections;
+
+  friend bool operator==(const EndpointLimits&, const EndpointLimits&) = default;
+};
+
 struct Endpoint {
   std::optional<EndpointMode> mode;         // none: http if its probe is, else tcp; services only
   std::string host;                         // to listen on; empty: the daemon's default
   bool forwarded = false;                   // http: adds X-Forwarded-For, -Host, -Proto
   std::chrono::milliseconds drain{30'000};  // what is in flight at a move may last so long
+  EndpointLimits limits{};                  // JSON: among the others
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };

@@ -16,6 +16,40 @@ namespace json = boost::json;
 
 constexpr std::uint64_t kHour = 3'600'000;
 constexpr std::size_t kLongestHost = 64;
+constexpr Bounds kTimes{10, 366 * 24 * kHour};
+
+// "none": for ever.
+std::optional<std::chrono::milliseconds> time_or_none(Fields& fields, std::string_view key) {
+  const json::value* value = fields.value(key);
+  if (value != nullptr && value->is_string() && value->get_string() == "none") {
+    return std::chrono::milliseconds(0);
+  }
+  return fields.duration(key, kTimes);
+}
+
+EndpointLimits limits_in(Fields& fields) {
+  EndpointLimits limits;
+  limits.wait = fields.duration("wait", kTimes);
+  limits.connect = fields.duration("connect", kTimes);
+  limits.keep_alive = fields.duration("keep_alive", kTimes);
+  limits.idle = time_or_none(fields, "idle");
+  if (const auto most = fields.number("most_connections", {1, kMostConnections})) {
+    limits.most_connections = static_cast<std::uint32_t>(*most);
+  }
+  return limits;
+}
+
+void set_limits(const EndpointLimits& limits, json::object& object) {
+  const auto set = [&](const char* key, const auto& time) {
+    if (time) object[key] = duration_text(*time);
+  };
+  set("wait", limits.wait);
+  set("connect", limits.connect);
+  set("keep_alive", limits.keep_alive);
+  set("idle", limits.idle);
+  if (limits.idle == std::chrono::milliseconds(0)) object["idle"] = "none";
+  if (limits.most_connections) object["most_connections"] = *limits.most_connections;
+}
 
 }  // namespace
 
@@ -31,6 +65,7 @@ Endpoint endpoint_in(const json::value& value, const std::string& path, Mistakes
   }
   endpoint.forwarded = fields.flag("forwarded").value_or(false);
   endpoint.drain = fields.duration("drain", {0, kHour}).value_or(endpoint.drain);
+  endpoint.limits = limits_in(fields);
   fields.refuse_others();
   return endpoint;
 }
@@ -41,6 +76,7 @@ json::value endpoint_json(const Endpoint& endpoint) {
   if (!endpoint.host.empty()) object["host"] = endpoint.host;
   object["forwarded"] = endpoint.forwarded;
   object["drain"] = duration_text(endpoint.drain);
+  set_limits(endpoint.limits, object);
   return object;
 }
 

@@ -34,7 +34,12 @@ JobRequest full() {
   r.endpoint = {.mode = EndpointMode::kHttp,
                 .host = "0.0.0.0",
                 .forwarded = true,
-                .drain = std::chrono::milliseconds(5000)};
+                .drain = std::chrono::milliseconds(5000),
+                .limits = {.wait = std::chrono::minutes(2),
+                           .connect = std::chrono::milliseconds(1500),
+                           .keep_alive = std::chrono::seconds(5),
+                           .idle = std::chrono::milliseconds(0),
+                           .most_connections = 100}};
   r.move = {.way = MoveWay::kReplica, .signal = 12, .deadline = std::chrono::milliseconds(90'000)};
   r.grace = std::chrono::milliseconds(0);
   r.restart = Restart::kOnFailure;

@@ -2,6 +2,7 @@
 #include "cli/job_options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -165,7 +166,25 @@ void set_texts(const JobOptions& o, json::object& job) {
   job["umask"] = o.umask.empty() ? own_umask() : o.umask;
 }
 
-void set_moving(const JobOptions& o, json::object& job) {
+// Options of the endpoint that few services need, as one option with many names.
+Result<void> set_endpoint_options(const JobOptions& o, json::object& endpoint) {
+  constexpr std::array<std::string_view, 5> kNames = {"wait", "connect", "keep_alive", "idle",
+                                                      "most_connections"};
+  for (const std::string& text : o.endpoint_options) {
+    const auto pair = pair_in(text, "--endpoint-option");
+    if (!pair) return std::unexpected(pair.error());
+    if (std::ranges::find(kNames, pair->name) == kNames.end()) {
+      return invalid(cat("--endpoint-option ", tangram::quoted(text), ": there are ",
+                         "wait, connect, keep_alive, idle and most_connections."));
+    }
+    const auto number = parse_int(pair->value, 0, INT32_MAX);
+    const bool is_count = pair->name == "most_connections" && number;
+    endpoint[pair->name] = is_count ? json::value(*number) : json::value(pair->value);
+  }
+  return {};
+}
+
+Result<void> set_moving(const JobOptions& o, json::object& job) {
   json::object endpoint;
   json::object move;
   const auto set = [](json::object& into, const char* key, const std::string& value) {
@@ -175,11 +194,13 @@ void set_moving(const JobOptions& o, json::object& job) {
   set(endpoint, "host", o.host);
   set(endpoint, "drain", o.drain);
   if (o.forwarded) endpoint["forwarded"] = true;
+  if (auto ok = set_endpoint_options(o, endpoint); !ok) return ok;
   set(move, "way", o.pin ? "never" : o.move);
   set(move, "signal", o.move_signal);
   set(move, "deadline", o.move_deadline);
   if (!endpoint.empty()) job["endpoint"] = std::move(endpoint);
   if (!move.empty()) job["move"] = std::move(move);
+  return {};
 }
 
 }  // namespace
@@ -205,6 +226,11 @@ void add_job_options(CLI::App& verb, JobOptions& o) {
   text("--host", o.host, "The address its endpoint listens on, as 0.0.0.0", "ADDRESS");
   verb.add_flag("--forwarded", o.forwarded, "Its endpoint adds X-Forwarded-For, -Host and -Proto");
   text("--drain", o.drain, "What is in flight when it moves may last so long, as 30s", "TIME");
+  verb.add_option("--endpoint-option", o.endpoint_options,
+                  "A limit of its endpoint: wait, connect, keep_alive, idle=TIME (or idle=none), "
+                  "most_connections=N; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
   text("--probe", o.probe, "When a service is ready: tcp, http:/PATH or command:'COMMAND'",
        "PROBE");
   text("--probe-interval", o.probe_interval, "Between two probes, as 500ms", "TIME");
@@ -277,7 +303,7 @@ Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::
   if (o.port) job["port"] = *o.port;
   if (o.max_restarts) job["max_restarts"] = *o.max_restarts;
   if (o.cpus) job["cpus"] = *o.cpus;
-  set_moving(o, job);
+  if (auto ok = set_moving(o, job); !ok) return std::unexpected(ok.error());
   if (!o.labels.empty()) {
     json::object labels;
     for (const std::string& text : o.labels) {

@@ -18,7 +18,7 @@ struct JobOptions {
   std::string grace, restart, time_limit, memory, directory, umask, env_file;
   std::optional<int> port, max_restarts;
   std::optional<double> cpus;
-  std::vector<std::string> labels, env, rlimits, command;
+  std::vector<std::string> labels, env, rlimits, endpoint_options, command;
   bool service = false;
   bool forwarded = false;
   bool pin = false;

@@ -187,8 +187,14 @@ void read_jobs(const Section& in, Config& config) {
   }
 }
 
+void read_time(const Section& in, const char* key, std::chrono::milliseconds& value) {
+  in.read(key, value);
+  if (value < std::chrono::milliseconds(10)) in.mistake(key, "at least 10ms");
+}
+
 void read_endpoints(const Section& in, Config& config) {
-  in.allow({"host", "first_port", "last_port"});
+  in.allow({"host", "first_port", "last_port", "wait", "connect", "keep_alive", "idle",
+            "most_connections"});
   Listening& listening = config.endpoints;
   in.read("host", listening.host);
   std::array<std::byte, 16> address{};
@@ -199,6 +205,15 @@ void read_endpoints(const Section& in, Config& config) {
   in.read_number("first_port", {1024, 65535}, listening.first_port);
   in.read_number("last_port", {1024, 65535}, listening.last_port);
   if (listening.last_port < listening.first_port) in.mistake("last_port", "not below first_port");
+  read_time(in, "wait", listening.wait);
+  read_time(in, "connect", listening.connect);
+  read_time(in, "keep_alive", listening.keep_alive);
+  if (in.table().text_or("idle", "") == "none") {
+    listening.idle = std::chrono::milliseconds(0);
+  } else {
+    read_time(in, "idle", listening.idle);
+  }
+  in.read_number("most_connections", {1, api::kMostConnections}, listening.most_connections);
 }
 
 void read_history(const Section& in, Config& config) {
@@ -270,6 +285,15 @@ std::vector<std::string> needs_restart(const Config& now, const Config& next) {
   compare("device.in_use_time", now.in_use_time, next.in_use_time);
   compare("device.observe_every", now.observe_every, next.observe_every);
   compare("jobs.cgroup", now.cgroup, next.cgroup);
+  compare("endpoints.host", now.endpoints.host, next.endpoints.host);
+  compare("endpoints.first_port", now.endpoints.first_port, next.endpoints.first_port);
+  compare("endpoints.last_port", now.endpoints.last_port, next.endpoints.last_port);
+  compare("endpoints.wait", now.endpoints.wait, next.endpoints.wait);
+  compare("endpoints.connect", now.endpoints.connect, next.endpoints.connect);
+  compare("endpoints.keep_alive", now.endpoints.keep_alive, next.endpoints.keep_alive);
+  compare("endpoints.idle", now.endpoints.idle, next.endpoints.idle);
+  compare("endpoints.most_connections", now.endpoints.most_connections,
+          next.endpoints.most_connections);
   return keys;
 }
 

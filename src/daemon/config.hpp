@@ -33,11 +33,16 @@ struct Tcp {
   std::string key;          // PEM
 };
 
-// Where the endpoints of services listen that do not say so themselves.
+// Where the endpoints of services listen that do not say so themselves, and what they bear.
 struct Listening {
   std::string host = "127.0.0.1";
   std::uint16_t first_port = 19'000;
   std::uint16_t last_port = 19'999;
+  std::chrono::milliseconds wait{30'000};
+  std::chrono::milliseconds connect{5'000};
+  std::chrono::milliseconds keep_alive{75'000};
+  std::chrono::milliseconds idle{600'000};  // 0: for ever
+  std::uint32_t most_connections = 4'096;
 
   friend bool operator==(const Listening&, const Listening&) = default;
 };

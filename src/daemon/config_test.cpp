@@ -82,6 +82,13 @@ log_files = 2
 first_port = 5000
 last_port = 5001
 cgroup = "off"
+[endpoints]
+host = "0.0.0.0"
+wait = "1m"
+connect = "1s"
+keep_alive = "15s"
+idle = "none"
+most_connections = 100
 [history]
 jobs = "48h"
 most_jobs = 10
@@ -109,8 +116,14 @@ most_steps = 5000
   EXPECT_EQ(config->tuning.restraint.window.to_s, 6 * 3600);
   EXPECT_FALSE(config->tuning.restraint.protect_head);
   EXPECT_EQ(config->log_bytes, 1U << 20U);
+  EXPECT_EQ(config->endpoints, (Listening{.host = "0.0.0.0",
+                                          .wait = std::chrono::minutes(1),
+                                          .connect = std::chrono::seconds(1),
+                                          .keep_alive = std::chrono::seconds(15),
+                                          .idle = std::chrono::milliseconds(0),
+                                          .most_connections = 100}));
   EXPECT_EQ(config->retention.jobs, std::chrono::hours(48));
-  EXPECT_EQ(needs_restart(Config(), *config).size(), 13U);
+  EXPECT_EQ(needs_restart(Config(), *config).size(), 19U);
 }
 
 TEST(Config, NoXidNeedBeFatal) {
@@ -147,6 +160,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"[scheduler]\nplacement = \"papr\"\n", "paper"},
                     Mistake{"[scheduler]\nwindow = \"25:00-06:00\"\n", "22:00-06:00"},
                     Mistake{"[jobs]\nlast_port = 5000\n", "first_port"},
+                    Mistake{"[endpoints]\nwait = \"1ms\"\n", "wait: at least 10ms"},
+                    Mistake{"[endpoints]\nidle = \"never\"\n", "idle"},
+                    Mistake{"[endpoints]\nmost_connections = 0\n", "most_connections"},
                     Mistake{"[jobs]\nlog_size = \"many\"\n", "log_size"},
                     Mistake{"[jobs\n", "t.toml:1"}));
 

@@ -234,6 +234,11 @@ Result<void> Daemon::open_movers() {
   options.host = config_.endpoints.host;
   options.first_port = config_.endpoints.first_port;
   options.last_port = config_.endpoints.last_port;
+  options.limits = {.wait = config_.endpoints.wait,
+                    .connect = config_.endpoints.connect,
+                    .keep_alive = config_.endpoints.keep_alive,
+                    .idle = config_.endpoints.idle,
+                    .most_connections = config_.endpoints.most_connections};
   options.start_time = config_.start_time;
   parts_->endpoints =
       std::make_unique<Endpoints>(parts_->loop, *parts_->engine, std::move(options));

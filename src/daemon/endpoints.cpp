@@ -112,6 +112,8 @@ Endpoints::DoorPtr Endpoints::make_door(std::uint64_t job) {
   door->spec.mode = api::endpoint_mode(*request);
   door->spec.host = request->endpoint.host.empty() ? options_.host : request->endpoint.host;
   door->spec.forwarded = request->endpoint.forwarded;
+  api::apply(options_.limits, door->spec);
+  api::apply(request->endpoint.limits, door->spec);
   // The address it once had is its address.
   door->spec.port = (*row)->address.empty() ? request->port.value_or(0) : (*row)->port.value_or(0);
   if (geteuid() == 0) {

@@ -32,6 +32,7 @@ struct EndpointsOptions {
   std::string host = "127.0.0.1";
   std::uint16_t first_port = 19'000;
   std::uint16_t last_port = 19'999;
+  api::EndpointLimits limits{};  // of services that do not say
   std::chrono::milliseconds start_time{30'000};
 };
 

@@ -115,6 +115,15 @@ TEST_F(JobsCli, SubmitDescribesAService) {
   EXPECT_EQ(r.environment.size(), 1U);
 }
 
+TEST_F(JobsCli, SubmitSaysWhatAnEndpointBears) {
+  ok({"submit", "-p", "1g.5gb", "--service", "--endpoint-option", "idle=none", "--endpoint-option",
+      "most_connections=9", "--", "serve"});
+  api::EndpointLimits limits;
+  limits.idle = std::chrono::milliseconds(0);
+  limits.most_connections = 9;
+  EXPECT_EQ(daemon_.job(1).view.request.endpoint.limits, limits);
+}
+
 TEST_F(JobsCli, SubmitSaysHowAJobIsReachedAndMoved) {
   ok({"submit", "-p", "1g.5gb", "--service", "--probe", "tcp", "--endpoint", "http", "--host",
       "0.0.0.0", "--forwarded", "--drain", "5s", "--move", "replica", "--", "serve"});
