@@ -79,15 +79,16 @@ class Endpoints {
   void link_ended(const DoorPtr& door);
   void told(const DoorPtr& door, const boost::json::object& line);
   void greeted(const DoorPtr& door, const boost::json::object& line);
-  void done(const DoorPtr& door, std::int64_t id);
+  void done(const DoorPtr& door);
   void drained(const DoorPtr& door, const boost::json::object& line);
-  [[nodiscard]] std::optional<Target> wanted(std::uint64_t job) const;
+  [[nodiscard]] std::optional<Target> wanted(const Door& door) const;
   void steer(const DoorPtr& door);
   void end(const DoorPtr& door);
   void forget(const DoorPtr& door);
   void answer_switched(const DoorPtr& door);
   void answer_drained(const DoorPtr& door, std::uint64_t finished, std::uint64_t cut);
-  void give_up_switch(const DoorPtr& door);
+  void turn_back(const DoorPtr& door);
+  void fail_switch(const DoorPtr& door);
   void ask_counts();
   void count(const DoorPtr& door, const api::EndpointCounts& now);
 

@@ -37,6 +37,7 @@ struct Endpoints::Door {
   bool is_starting = false;  // its process
   bool is_greeted = false;
   int attempts = 0;
+  std::optional<std::chrono::steady_clock::time_point> greeted;  // its process, for the first time
   std::unique_ptr<ControlLink> link;
   std::int64_t last_id = 0;
   std::int64_t route_id = 0;                    // of the last route or hold
@@ -44,6 +45,7 @@ struct Endpoints::Door {
   bool is_confirmed = false;                    // that
   std::optional<std::uint32_t> routed;          // the run it goes to, as it said itself
   std::optional<core::SwitchTraffic> pending;   // not answered yet
+  bool is_turning_back = false;                 // that took too long: to the original again
   std::optional<core::SwitchTraffic> draining;  // its second answer is not given yet
   api::EndpointCounts counts;
   boost::asio::steady_timer retry;     // next attempt to open or link

@@ -16,7 +16,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kRelink{100};
 constexpr std::chrono::milliseconds kSwitchTime{10'000};
+constexpr std::chrono::milliseconds kTurnBackTime{10'000};
 constexpr std::chrono::milliseconds kBeyondDrain{10'000};
+// One that dies sooner would die again: it is opened with pauses.
+constexpr std::chrono::milliseconds kLivesWell{10'000};
 constexpr std::chrono::milliseconds kEndTime{5'000};
 constexpr std::chrono::milliseconds kCountEvery{5'000};
 
@@ -57,6 +60,13 @@ void Endpoints::link_ended(const DoorPtr& door) {
     spdlog::error("job {}: its endpoint is gone; it is opened again", door->job);
     count(door, {});
     door->routed.reset();
+    if (door->is_turning_back) fail_switch(door);  // it carries nothing to the replica
+    door->phase = Door::Phase::kOpening;
+    const auto greeted = std::exchange(door->greeted, std::nullopt);
+    if (!greeted || std::chrono::steady_clock::now() - *greeted < kLivesWell) {
+      return open_later(door, "it ended soon after it was opened; its log says why.");
+    }
+    door->attempts = 0;
     open(door);
     return;
   }
@@ -91,13 +101,13 @@ void Endpoints::told(const DoorPtr& door, const boost::json::object& line) {
     if (const auto read = api::read_endpoint_counts(*counts)) door->counts = *read;
     return;
   }
-  if (*id == door->route_id) done(door, *id);
+  if (*id == door->route_id) done(door);
 }
 
 // It tells its address, which is the job's from now on, and where it sends traffic.
 void Endpoints::greeted(const DoorPtr& door, const boost::json::object& line) {
   door->is_greeted = true;
-  door->attempts = 0;
+  if (!door->greeted) door->greeted = std::chrono::steady_clock::now();
   const auto run = number_in(line, "run");
   door->routed = run ? std::optional(static_cast<std::uint32_t>(*run)) : std::nullopt;
   if (door->phase == Door::Phase::kEnding) return;
@@ -121,19 +131,22 @@ void Endpoints::greeted(const DoorPtr& door, const boost::json::object& line) {
                 }});
     }
   }
+  if (door->is_turning_back && door->routed != door->pending->to.value()) fail_switch(door);
   steer(door);
 }
 
-// Where new traffic of the job should go, by the scheduler's state.
-std::optional<Endpoints::Target> Endpoints::wanted(std::uint64_t id) const {
+// Where new traffic of the job should go, by the scheduler's state; to the original if that is just
+// about to be told that its replica could not take over.
+std::optional<Endpoints::Target> Endpoints::wanted(const Door& door) const {
   const core::Node& node = engine_.scheduler().node();
-  const core::JobSlot slot = node.find_job(core::JobId(id));
+  const core::JobSlot slot = node.find_job(core::JobId(door.job));
   if (slot == core::kNoJob) return std::nullopt;
   const core::Job& job = node.job(slot);
   const bool switched = job.move == core::MovePhase::kSwitching ||
                         job.move == core::MovePhase::kDraining ||
                         job.move == core::MovePhase::kStopping;
-  const core::Replica& there = switched && job.replica.ready ? job.replica : job.main;
+  const bool is_there = switched && job.replica.ready && !door.is_turning_back;
+  const core::Replica& there = is_there ? job.replica : job.main;
   if (there.run == core::kNoRun || !there.ready) return std::nullopt;
   const store::RunRow* row = engine_.records().run(there.run.value());
   if (row == nullptr || !row->port) return std::nullopt;
@@ -142,7 +155,7 @@ std::optional<Endpoints::Target> Endpoints::wanted(std::uint64_t id) const {
 
 void Endpoints::steer(const DoorPtr& door) {
   if (!door->link || !door->is_greeted || door->phase != Door::Phase::kLinked) return;
-  const auto target = wanted(door->job);
+  const auto target = wanted(*door);
   const bool is_asked = door->route_id != 0 && door->asked == target;
   // Said again for a switch that is to be answered: then it tells of the drain again, too.
   const bool must_answer = door->pending && target && target->run == door->pending->to.value();
@@ -161,7 +174,7 @@ void Endpoints::steer(const DoorPtr& door) {
                     {"drain_ms", door->drain.count()}});
 }
 
-void Endpoints::done(const DoorPtr& door, std::int64_t) {
+void Endpoints::done(const DoorPtr& door) {
   const auto before = door->routed;
   door->is_confirmed = true;
   door->routed = door->asked ? std::optional(door->asked->run) : std::nullopt;
@@ -183,17 +196,33 @@ void Endpoints::switch_traffic(const core::SwitchTraffic& wanted_switch) {
   }
   const DoorPtr& door = known->second;
   door->pending = wanted_switch;
+  door->is_turning_back = false;
   door->draining.reset();
   door->deadline.expires_after(kSwitchTime);
   door->deadline.async_wait([this, alive = alive_, door](const boost::system::error_code& stopped) {
-    if (!stopped && *alive && door->pending) give_up_switch(door);
+    if (!stopped && *alive && door->pending) turn_back(door);
   });
   steer(door);
 }
 
-void Endpoints::give_up_switch(const DoorPtr& door) {
-  const core::SwitchTraffic pending = *std::exchange(door->pending, std::nullopt);
+// Whether it has switched is not known: it may carry traffic to the replica, which is stopped as
+// soon as the switch has failed. So it is steered back first, and the failure told when nothing is
+// with the replica any more, when the endpoint is gone, or when that takes too long as well.
+void Endpoints::turn_back(const DoorPtr& door) {
   spdlog::error("job {}: its endpoint did not switch within {} ms", door->job, kSwitchTime.count());
+  if (!door->link && !endpoint::endpoint_lives(door->folder)) return fail_switch(door);
+  door->is_turning_back = true;
+  door->deadline.expires_after(kTurnBackTime);
+  door->deadline.async_wait([this, alive = alive_, door](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && door->is_turning_back) fail_switch(door);
+  });
+  steer(door);
+}
+
+void Endpoints::fail_switch(const DoorPtr& door) {
+  const core::SwitchTraffic pending = *std::exchange(door->pending, std::nullopt);
+  door->is_turning_back = false;
+  door->deadline.cancel();
   core::ActionFailed event;
   event.kind = core::ActionKind::kSwitchTraffic;
   event.job = pending.job;
@@ -216,6 +245,7 @@ void Endpoints::answer_switched(const DoorPtr& door) {
 
 void Endpoints::drained(const DoorPtr& door, const boost::json::object& line) {
   const auto run = number_in(line, "drained");
+  if (door->is_turning_back && run && *run == door->pending->to.value()) return fail_switch(door);
   if (!door->draining || !run || *run != door->draining->from.value()) return;
   const auto amount = [&](const char* key) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_in(line, key).value_or(0)));
@@ -242,6 +272,7 @@ void Endpoints::end(const DoorPtr& door) {
   door->retry.cancel();
   door->deadline.cancel();
   door->pending.reset();
+  door->is_turning_back = false;
   door->draining.reset();
   if (door->is_starting) return;  // opened() goes on
   if (!door->link && !endpoint::endpoint_lives(door->folder)) return forget(door);
