@@ -115,6 +115,8 @@ json::value to_json(const EndpointCounts& counts) {
                       {"refused", counts.refused},
                       {"retried", counts.retried},
                       {"cut", counts.cut},
+                      {"broken", counts.broken},
+                      {"displaced", counts.displaced},
                       {"drained", counts.drained},
                       {"bytes_in", counts.bytes_in},
                       {"bytes_out", counts.bytes_out},
@@ -131,6 +133,8 @@ Result<EndpointCounts> read_endpoint_counts(const json::value& document) {
   counts.refused = count_in(fields, "refused");
   counts.retried = count_in(fields, "retried");
   counts.cut = count_in(fields, "cut");
+  counts.broken = count_in(fields, "broken");
+  counts.displaced = count_in(fields, "displaced");
   counts.drained = count_in(fields, "drained");
   counts.bytes_in = count_in(fields, "bytes_in");
   counts.bytes_out = count_in(fields, "bytes_out");

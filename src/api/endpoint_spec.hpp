@@ -58,7 +58,9 @@ struct EndpointCounts {
   std::uint64_t refused = 0;      // http: answered by the endpoint itself (400, 502, 503 …)
   std::uint64_t retried = 0;      // http: requests sent again, unseen by the client
   std::uint64_t cut = 0;          // ended by the endpoint before they were over
-  std::uint64_t drained = 0;      // ended by themselves while their replica was being drained
+  std::uint64_t broken = 0;       // ended by the replica or the client before they were over
+  std::uint64_t displaced = 0;    // http: idle connections of clients, ended for others
+  std::uint64_t drained = 0;      // over in time while their replica was being drained
   std::uint64_t bytes_in = 0;     // from clients
   std::uint64_t bytes_out = 0;    // to clients
   std::uint32_t open = 0;         // connections of clients now
@@ -77,7 +79,7 @@ struct EndpointCounts {
 //     {"do":"route","id":7,"run":12,"port":20003,"drain_ms":30000}
 //        new traffic goes to the replica `run` on 127.0.0.1:port → {"done":7}
 //        then, for every other run that it had traffic for, at once or when the last of it is over:
-//        {"drained":11,"to":12,"finished":40,"cut":0}, sent to every client.
+//        {"drained":11,"to":12,"finished":40,"cut":0,"broken":0}, sent to every client.
 //        What is not over after drain_ms is cut. The same route again is answered again, and
 //        {"drained"…} is sent again for the run that the last change of route left.
 //     {"do":"hold","id":8}           there is no replica now: new requests wait (spec.wait) →

@@ -79,6 +79,8 @@ TEST(EndpointCounts, ComeBackTheSame) {
                               .refused = 3,
                               .retried = 4,
                               .cut = 5,
+                              .broken = 11,
+                              .displaced = 12,
                               .drained = 6,
                               .bytes_in = 7,
                               .bytes_out = std::numeric_limits<std::uint64_t>::max(),

@@ -299,9 +299,9 @@ void Endpoints::count(const DoorPtr& door, const api::EndpointCounts& now) {
     past_.*each += door->counts.*each;
   };
   using Counts = api::EndpointCounts;
-  for (const auto each :
-       {&Counts::connections, &Counts::requests, &Counts::refused, &Counts::retried, &Counts::cut,
-        &Counts::drained, &Counts::bytes_in, &Counts::bytes_out}) {
+  for (const auto each : {&Counts::connections, &Counts::requests, &Counts::refused,
+                          &Counts::retried, &Counts::cut, &Counts::broken, &Counts::displaced,
+                          &Counts::drained, &Counts::bytes_in, &Counts::bytes_out}) {
     keep(each);
   }
   door->counts = now;
@@ -316,6 +316,8 @@ api::EndpointCounts Endpoints::counts() const {
     sum.refused += door->counts.refused;
     sum.retried += door->counts.retried;
     sum.cut += door->counts.cut;
+    sum.broken += door->counts.broken;
+    sum.displaced += door->counts.displaced;
     sum.drained += door->counts.drained;
     sum.bytes_in += door->counts.bytes_in;
     sum.bytes_out += door->counts.bytes_out;

@@ -141,12 +141,18 @@ void NodeMetrics::add_endpoints(std::vector<MetricFamily>& to) const {
   add_result("refused", counts.refused);
   add_result("retried", counts.retried);
   add_result("cut", counts.cut);
+  add_result("broken", counts.broken);
   to.push_back(std::move(requests));
   MetricFamily bytes = family("tangram_endpoint_bytes_total",
                               "Bytes that passed endpoints of services.", MetricType::Counter);
   add(bytes, {{"direction", "in"}}, static_cast<double>(counts.bytes_in));
   add(bytes, {{"direction", "out"}}, static_cast<double>(counts.bytes_out));
   to.push_back(std::move(bytes));
+  MetricFamily displaced =
+      family("tangram_endpoint_connections_displaced_total",
+             "Idle connections of clients that were ended for others.", MetricType::Counter);
+  add(displaced, {}, static_cast<double>(counts.displaced));
+  to.push_back(std::move(displaced));
   to.push_back(single("tangram_endpoint_connections", "Open connections of clients to endpoints.",
                       counts.open));
   to.push_back(

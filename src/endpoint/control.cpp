@@ -56,9 +56,9 @@ Result<files::Descriptor> open_control(int folder) {
 
 class Control::Client final : public std::enable_shared_from_this<Client>, public Wire::Owner {
  public:
-  Client(Control& control, ClientId id, int descriptor)
-      : control_(control), id_(id), wire_(std::make_shared<Wire>(control.loop_, this)) {
-    wire_->adopt(descriptor, AF_UNIX);
+  Client(Control& control, ClientId id, std::shared_ptr<Wire> wire)
+      : control_(control), id_(id), wire_(std::move(wire)) {
+    wire_->set_owner(this);
   }
   ~Client() { wire_->close(); }
   Client(const Client&) = delete;
@@ -140,8 +140,10 @@ void Control::take_all() {
     }
     if (!taken.ok()) break;
     if (!is_trusted(taken.get(), user_) || clients_.size() >= kMostClients) continue;
+    const auto wire = std::make_shared<Wire>(loop_, nullptr);
+    if (wire->adopt(taken.release(), AF_UNIX) != 0) continue;  // he comes again
     const ClientId id = next_client_++;
-    const auto client = std::make_shared<Client>(*this, id, taken.release());
+    const auto client = std::make_shared<Client>(*this, id, wire);
     clients_.emplace(id, client);
     send(id, callbacks_.greeting());
     client->read();

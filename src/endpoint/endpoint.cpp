@@ -19,6 +19,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.hpp"
+#include "endpoint/pool.hpp"
 #include "endpoint/relay.hpp"
 #include "endpoint/rights.hpp"
 
@@ -26,6 +27,8 @@ namespace tangram::endpoint {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::uint64_t kFewest = 16;  // connections; fewer are no service
 
 struct Refusal {
   EndpointExit code = EndpointExit::kFailed;
@@ -89,11 +92,17 @@ void tell_ready(files::Descriptor ready, const json::object& words) {
   [[maybe_unused]] const ssize_t written = ::write(ready.get(), line.data(), line.size());
 }
 
-// A client needs two descriptors, his own and one to the replica; some are the endpoint's own.
-void fit_to_file_limit(api::EndpointSpec& spec, Log& log) {
+// A client needs two descriptors, his own and one to the replica; some connections to the replica
+// are kept; some descriptors are the endpoint's own.
+std::uint64_t files_for(std::uint64_t connections) {
   constexpr std::uint64_t kOwn = 64;
+  return kOwn + 2 * connections + most_pooled(connections);
+}
+
+void fit_to_file_limit(api::EndpointSpec& spec, Log& log) {
   const std::uint64_t files = raise_file_limit();
-  const std::uint64_t most = files > 2 * kOwn ? (files - kOwn) / 2 : kOwn / 2;
+  std::uint64_t most = spec.most_connections;
+  while (most > kFewest && files_for(most) > files) --most;
   if (spec.most_connections <= most) return;
   log.note(cat("serves ", most, " connections at once, not ", spec.most_connections,
                ": the limit of open files (nofile) is ", files));

@@ -26,10 +26,13 @@ bool HttpSession::take_head() {
   if (!has_begun_) skip_empty_lines(client_->in);
   const std::string_view bytes = client_->in.view();
   if (bytes.empty() || bytes == "\r") {
-    if (client_->ended()) end(false);
+    if (client_->ended()) end(Ending::kMoved, false);
     return false;
   }
-  if (!std::exchange(has_begun_, true)) deadline_ = steady_clock::now() + house_.spec.header;
+  if (!std::exchange(has_begun_, true)) {
+    deadline_ = steady_clock::now() + house_.spec.header;
+    rise(house_);
+  }
   // What is no HTTP at all (TLS, say) has no line ends either, and would be waited for.
   const HeadScan::State state = is_token(bytes[0]) ? scan_.look(bytes) : HeadScan::State::kBad;
   switch (state) {
@@ -45,7 +48,7 @@ bool HttpSession::take_head() {
     case HeadScan::State::kMore:
       break;
   }
-  if (client_->ended()) end(false);
+  if (client_->ended()) end(Ending::kMoved, false);
   return false;
 }
 
@@ -80,7 +83,7 @@ bool HttpSession::take_request_body() {
   up_.add(*client_, body.take(up_.rest(*client_)));
   if (!body.is_broken()) return true;
   if (exchange_.has_response) {
-    break_off();
+    break_off(Ending::kBroken);
   } else {
     refuse(400, "bad-request", "the chunks of the request's body are no good.");
   }
@@ -109,12 +112,12 @@ void HttpSession::pass_request() {
   // again stays.
   if (!up_.push(*client_, *replica_)) exchange_.is_replica_deaf = true;
   if (exchange_.is_replica_deaf && !up_.is_held()) up_.discard(*client_);
-  if (client_->failed()) return end(false);
+  if (client_->failed()) return end(Ending::kBroken, false);
   if (!client_->ended()) return;
   if (!exchange_.request.is_over()) {
     // The request will never be whole. The replica must not take what came for all of it.
     replica_->close(true);
-    return end(false);
+    return end(Ending::kBroken, false);
   }
   if (up_.empty() && client_->in.empty()) replica_->finish();
 }

@@ -27,9 +27,9 @@ void HttpSession::pass_response() {
   }
   if (!down_.push(*replica_, *client_)) {
     // The client is gone: so is whatever is done for him.
-    return end(false);
+    return end(Ending::kBroken, false);
   }
-  if (exchange_.response.is_broken() && down_.empty()) return break_off();
+  if (exchange_.response.is_broken() && down_.empty()) return break_off(Ending::kBroken);
   if (replica_->ended()) on_replica_end();
 }
 
@@ -112,7 +112,7 @@ void HttpSession::on_replica_end() {
   if (exchange_.response.framing() == Framing::kUntilClose && !replica_->failed()) {
     exchange_.response.close();
   } else if (down_.empty()) {
-    break_off();  // what came of it has been passed on, and it is no whole
+    break_off(Ending::kBroken);  // what came of it has been passed on, and it is no whole
   }
 }
 
@@ -135,7 +135,9 @@ void HttpSession::finish_exchange() {
   if (!exchange_.keeps_client || house_.is_ending || !is_request_whole) return linger();
   exchange_ = {};
   stage_ = Stage::kHead;
-  deadline_ = steady_clock::now() + house_.spec.keep_alive;
+  const Moment now = steady_clock::now();
+  deadline_ = now + house_.spec.keep_alive;
+  rest(house_, now);
 }
 
 }  // namespace tangram::endpoint

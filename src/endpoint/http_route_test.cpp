@@ -193,6 +193,37 @@ TEST_F(EndpointHttpRoute, SeveralRunsDrainAtOnce) {
   EXPECT_EQ(drained, (std::vector<Figures>{{1, 2, 1, 0}, {2, 3, 1, 0}}));
 }
 
+TEST_F(EndpointHttpRoute, WhatIsBrokenOffWhileItDrainsIsNeitherFinishedNorCut) {
+  std::atomic<int> seen = 0;
+  Gate gate;
+  Replica one([&](Peer& peer) {
+    const std::string request = hear_message(peer);
+    ++seen;
+    if (request.starts_with("GET /half")) {
+      peer.say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+      return gate.wait();
+    }
+    (void)peer.hear_all();
+  });
+  HttpReplica two("two");
+  endpoint_.start_to(one);
+  const Peer half = endpoint_.client();
+  Peer leaving = endpoint_.client();
+  half.say(get("/half"));
+  leaving.say(post("/none", "x"));
+  EXPECT_TRUE(eventually([&] { return seen == 2; }));
+  endpoint_.master().route(2, two.port());
+  gate.open();
+  leaving.reset();
+  const auto line = endpoint_.master().next_with("drained");
+  EXPECT_EQ(line, (boost::json::object{
+                      {"drained", 1}, {"to", 2}, {"finished", 0}, {"cut", 0}, {"broken", 2}}));
+  const api::EndpointCounts counts = endpoint_.master().counts();
+  EXPECT_EQ(counts.broken, 2U);
+  EXPECT_EQ(counts.cut, 0U);
+  EXPECT_EQ(counts.drained, 0U);
+}
+
 TEST_F(EndpointHttpRoute, ATunnelIsDrainedLikeARequest) {
   Replica one([](Peer& peer) {
     (void)peer.hear("\r\n\r\n");

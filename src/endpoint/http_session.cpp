@@ -16,17 +16,19 @@ constexpr std::chrono::milliseconds kLingerAtTheEnd{200};  // of the endpoint
 
 }  // namespace
 
-HttpSession::HttpSession(House& house, Arrival arrival)
+HttpSession::HttpSession(House& house, std::shared_ptr<Wire> client, std::string address)
     : house_(house),
-      address_(std::move(arrival.address)),
-      client_(std::make_shared<Wire>(house.loop, this)),
+      address_(std::move(address)),
+      client_(std::move(client)),
       dial_(house, *this, *this) {
-  client_->adopt(arrival.descriptor, arrival.family);
+  client_->set_owner(this);
   client_->count(house.counts.bytes_in, house.counts.bytes_out);
 }
 
 void HttpSession::start() {
-  deadline_ = steady_clock::now() + house_.spec.header;
+  const Moment now = steady_clock::now();
+  deadline_ = now + house_.spec.header;
+  rest(house_, now);
   client_->read(kLargestHead);
 }
 
@@ -68,7 +70,7 @@ bool HttpSession::step() {
       return take_head();
     case Stage::kDialing:
       // Half an end is fine; but who broke off waits for nothing.
-      if (client_->failed()) end(false);
+      if (client_->failed()) end(Ending::kMoved, false);
       return false;
     case Stage::kRelaying:
       pass_request();
@@ -114,61 +116,54 @@ void HttpSession::check(Moment now) {
                : "the replica of this service takes no connection; try again later.");
     return advance();
   }
-  if (stage_ == Stage::kDialing && dial_.is_unwanted(*client_, now)) return end(false);
+  if (stage_ == Stage::kDialing && dial_.is_unwanted(*client_, now)) {
+    return end(Ending::kMoved, false);
+  }
   if (now < deadline_ || stage_ == Stage::kDialing || stage_ == Stage::kOver) return;
   if (stage_ == Stage::kHead && has_begun_) {
     refuse(408, "too-slow", "the header of the request did not come in time.");
     return advance();
   }
-  if (stage_ == Stage::kRelaying) {
-    break_off();
-    return advance();
-  }
-  if (stage_ == Stage::kTunnel) ++house_.counts.cut;
-  end(stage_ == Stage::kTunnel);
+  cut();
 }
 
 void HttpSession::wind_down() {
-  if (stage_ == Stage::kHead) return end(false);
+  if (stage_ == Stage::kHead) return end(Ending::kMoved, false);
   if (stage_ != Stage::kDialing || !dial_.is_waiting()) return;
   refuse(503, "no-replica", "this service ends, and has no replica any more.");
   advance();
 }
 
 void HttpSession::drop() {
-  if (stage_ == Stage::kRelaying || stage_ == Stage::kTunnel) ++house_.counts.cut;
-  end(stage_ == Stage::kRelaying || stage_ == Stage::kTunnel);
+  const bool is_with_replica = stage_ == Stage::kRelaying || stage_ == Stage::kTunnel;
+  end(is_with_replica ? Ending::kCut : Ending::kMoved, is_with_replica);
 }
 
 void HttpSession::cut() {
   const auto self = shared_from_this();
   if (stage_ == Stage::kRelaying) {
-    break_off();
+    break_off(Ending::kCut);
     return advance();
   }
-  ++house_.counts.cut;
-  let_replica_go(Ending::kCut);
-  end(true);
+  drop();
 }
 
 // The client can still be told, as long as nothing of a response has been.
-void HttpSession::break_off() {
-  ++house_.counts.cut;
+void HttpSession::break_off(Ending ending) {
   if (!exchange_.has_response) {
-    let_replica_go(Ending::kCut);
+    let_replica_go(ending);
     return answer_last(502, "broken-off",
                        "the replica did not answer in time; whether it did what was asked is "
                        "not known.");
   }
   // Only a break is told from the proper end of a response that has no other.
   const bool reset = exchange_.response.framing() == Framing::kUntilClose;
-  let_replica_go(Ending::kCut);
-  end(reset);
+  end(ending, reset);
 }
 
 void HttpSession::refuse(int status, std::string_view kind, std::string_view detail) {
   ++house_.counts.refused;
-  let_replica_go(Ending::kCut);
+  let_replica_go(replica_ ? Ending::kBroken : Ending::kMoved);
   answer_last(status, kind, detail);
 }
 
@@ -180,7 +175,7 @@ void HttpSession::answer_last(int status, std::string_view kind, std::string_vie
 void HttpSession::let_replica_go(Ending ending) {
   dial_.stop();
   if (replica_) std::exchange(replica_, nullptr)->close();
-  house_.routes.leave(*this, ending);
+  house_.leave(*this, ending);
 }
 
 void HttpSession::linger() {
@@ -192,13 +187,13 @@ void HttpSession::linger() {
 // the answer: so the rest is read, and thrown away.
 bool HttpSession::linger_on() {
   if (!down_.push(*client_, *client_) || client_->failed()) {
-    end(false);
+    end(Ending::kMoved, false);
     return false;
   }
   if (!down_.empty()) return false;
   client_->finish();
   client_->in.consume(client_->in.size());
-  if (client_->ended()) end(false);
+  if (client_->ended()) end(Ending::kMoved, false);
   return false;
 }
 
@@ -208,25 +203,27 @@ bool HttpSession::tunnel_on() {
   const bool is_whole = up_.push(*client_, *replica_) && down_.push(*replica_, *client_) &&
                         !client_->failed() && !replica_->failed();
   if (!is_whole) {
-    end(true);
+    end(Ending::kBroken, true);
     return false;
   }
   if (client_->ended() && up_.empty()) replica_->finish();
   if (replica_->ended() && down_.empty()) client_->finish();
-  if (client_->finished() && replica_->finished()) end(false);
+  if (client_->finished() && replica_->finished()) end(Ending::kFinished, false);
   return false;
 }
 
-void HttpSession::end(bool reset) {
+// `ending` is for the exchange that is with the replica, if there is one.
+void HttpSession::end(Ending ending, bool reset) {
   if (std::exchange(stage_, Stage::kOver) == Stage::kOver) return;
   client_->close(reset);
   if (replica_) replica_->close(reset);
-  let_replica_go(Ending::kFinished);
+  let_replica_go(ending);
   house_.over(*this);
 }
 
-std::shared_ptr<Session> make_http_session(House& house, Arrival arrival) {
-  return std::make_shared<HttpSession>(house, std::move(arrival));
+std::shared_ptr<Session> make_http_session(House& house, std::shared_ptr<Wire> client,
+                                           std::string address) {
+  return std::make_shared<HttpSession>(house, std::move(client), std::move(address));
 }
 
 }  // namespace tangram::endpoint

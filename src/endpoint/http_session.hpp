@@ -25,7 +25,7 @@ namespace tangram::endpoint {
 
 class HttpSession final : public Session, public Wire::Owner {
  public:
-  HttpSession(House& house, Arrival arrival);
+  HttpSession(House& house, std::shared_ptr<Wire> client, std::string address);
 
   void start() override;
   void check(Moment now) override;
@@ -95,10 +95,10 @@ class HttpSession final : public Session, public Wire::Owner {
   // How it ends otherwise.
   void refuse(int status, std::string_view kind, std::string_view detail);
   void answer_last(int status, std::string_view kind, std::string_view detail);
-  void break_off();
+  void break_off(Ending ending);
   void let_replica_go(Ending ending);
   void linger();
-  void end(bool reset);
+  void end(Ending ending, bool reset);
 
   House& house_;
   std::string address_;  // of the client

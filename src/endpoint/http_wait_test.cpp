@@ -128,5 +128,53 @@ TEST_F(EndpointWait, AnotherReplicaHasAllTheTimeToTakeAConnection) {
   EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds(3'100));
 }
 
+// Those who keep connections they do not use must not keep others out.
+TEST_F(EndpointWait, WithoutRoomTheOneThatIsIdleForLongestGoes) {
+  HttpReplica replica("ok");
+  endpoint_.spec.most_connections = 3;
+  start();
+  endpoint_.master().route(1, replica.port());
+  const Peer silent = endpoint_.client();  // has never asked
+  std::vector<Peer> idle;
+  for (int i = 0; i < 2; ++i) {
+    idle.push_back(endpoint_.client());
+    idle.back().say(get("/"));
+    EXPECT_EQ(body_of(hear_message(idle.back())), "ok");
+  }
+  std::vector<Peer> fresh;
+  for (int i = 0; i < 2; ++i) {
+    fresh.push_back(endpoint_.client());
+    fresh.back().say(get("/"));
+    EXPECT_EQ(body_of(hear_message(fresh.back())), "ok");
+    EXPECT_EQ((i == 0 ? silent : idle[0]).hear_all(), "<end>");
+  }
+  idle[1].say(get("/"));
+  EXPECT_EQ(body_of(hear_message(idle[1])), "ok");
+  EXPECT_EQ(endpoint_.master().counts().displaced, 2U);
+  EXPECT_THAT(endpoint_.log(), ::testing::HasSubstr("idle ones are ended for others"));
+}
+
+TEST_F(EndpointWait, WhoIsServedIsNotEndedForOthers) {
+  testing::Gate gate;
+  HttpReplica replica([&](const std::string&) {
+    gate.wait();
+    return response("ok");
+  });
+  endpoint_.spec.most_connections = 1;
+  start();
+  endpoint_.master().route(1, replica.port());
+  const Peer served = endpoint_.client();
+  served.say(get("/"));
+  EXPECT_TRUE(are_open(1));
+  const Peer next = endpoint_.client();
+  next.say(get("/"));
+  EXPECT_TRUE(eventually(
+      [&] { return endpoint_.log().find("are in use; more wait") != std::string::npos; }));
+  EXPECT_TRUE(next.is_silent(1'500));
+  gate.open();
+  EXPECT_EQ(body_of(hear_message(served)), "ok");
+  EXPECT_EQ(body_of(hear_message(next)), "ok");
+}
+
 }  // namespace
 }  // namespace tangram::endpoint

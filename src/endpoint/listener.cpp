@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <system_error>
 #include <utility>
@@ -80,6 +81,11 @@ std::string text_of(const SocketAddress& address) {
   return text.data();
 }
 
+bool is_anyone_there(int listener) {
+  pollfd one{.fd = listener, .events = POLLIN, .revents = 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
 const char* advice(int code) {
   switch (code) {
     case EADDRINUSE:
@@ -142,6 +148,8 @@ void Listener::close() {
 
 void Listener::take_all() {
   for (int i = 0; i < kMostAtOnce; ++i) {
+    // Room may be made by ending somebody: only for one who is there.
+    if (!is_anyone_there(socket_.native_handle())) break;
     if (!callbacks_.has_room()) {
       is_asleep_ = true;
       return;
@@ -150,7 +158,7 @@ void Listener::take_all() {
     const int taken = ::accept4(socket_.native_handle(), address.generic(), &address.size,
                                 SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (taken >= 0) {
-      callbacks_.accepted({taken, address.family(), text_of(address)});
+      if (!callbacks_.accepted({taken, address.family(), text_of(address)})) return pause();
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       callbacks_.exhausted(errno);
       return pause();

@@ -27,12 +27,12 @@ class Listener {
  public:
   struct Callbacks {
     std::function<bool()> has_room;           // for one more; else it sleeps until wake()
-    std::function<void(Arrival)> accepted;    // one
+    std::function<bool(Arrival)> accepted;    // false: nothing is left to serve it with
     std::function<void(int code)> exhausted;  // accepting failed; it is tried again later
   };
   Listener(boost::asio::io_context& loop, files::Descriptor socket, Callbacks callbacks);
 
-  // There is room again.
+  // There may be room again.
   void wake();
   void close();
 

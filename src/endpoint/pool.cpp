@@ -7,7 +7,7 @@
 namespace tangram::endpoint {
 
 void Pool::put(std::shared_ptr<Wire> wire) {
-  if (idle_.size() >= kMost) {
+  if (idle_.size() >= most_) {
     wire->close();
     return;
   }

@@ -3,6 +3,7 @@
 // connections, and none survives a change of route.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -16,6 +17,8 @@ class Pool final : public Wire::Owner {
   static constexpr std::chrono::seconds kLongestIdle{1};
   static constexpr std::size_t kMost = 1'024;
 
+  // At most so many, where descriptors are scarce.
+  void limit(std::size_t most) { most_ = std::min(most, kMost); }
   // Nothing may be left in it or under way to it.
   void put(std::shared_ptr<Wire> wire);
   // The one used last; null: there is none.
@@ -35,6 +38,12 @@ class Pool final : public Wire::Owner {
     std::chrono::steady_clock::time_point since;
   };
   std::vector<Idle> idle_;  // the one idle for longest first
+  std::size_t most_ = kMost;
 };
+
+// Kept beside those that clients use, each of which may have one to the replica of its own.
+[[nodiscard]] constexpr std::size_t most_pooled(std::size_t most_connections) {
+  return std::min(Pool::kMost, most_connections / 4 + 1);
+}
 
 }  // namespace tangram::endpoint

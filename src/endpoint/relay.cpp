@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -23,7 +24,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestTick{250};
 constexpr milliseconds kShortestTick{5};
-constexpr std::chrono::minutes kNoteExhaustedAgain{1};
+constexpr std::chrono::minutes kNoteAgain{1};
+constexpr std::chrono::seconds kLeastRest{1};
 
 // One look at all sessions every now and then costs less than a timer for each of them, which every
 // request would move. A time is kept within an eighth of the shortest one.
@@ -38,7 +40,8 @@ std::string drained_line(const Drained& drained) {
   return json::serialize(json::object{{"drained", drained.run},
                                       {"to", drained.to},
                                       {"finished", drained.finished},
-                                      {"cut", drained.cut}});
+                                      {"cut", drained.cut},
+                                      {"broken", drained.broken}});
 }
 
 }  // namespace
@@ -55,13 +58,14 @@ Relay::Relay(const api::EndpointSpec& spec, Log& log, Parts parts)
                {.greeting = [this] { return greeting(); },
                 .line = [this](ClientId id, std::string_view line) { on_line(id, line); }}),
       listener_(loop_, std::move(parts.address.socket),
-                {.has_room = [this] { return sessions_.size() < spec_.most_connections; },
-                 .accepted = [this](Arrival arrival) { accept(std::move(arrival)); },
+                {.has_room = [this] { return has_room(); },
+                 .accepted = [this](Arrival arrival) { return accept(std::move(arrival)); },
                  .exhausted = [this](int code) { note_exhausted(code); }}),
       signals_(loop_, parts.signals.release()),
       tick_(loop_),
       end_timer_(loop_) {
   house_.over = [this](Session& session) { forget(session); };
+  house_.pool.limit(most_pooled(spec.most_connections));
   watch_signals();
 }
 
@@ -117,21 +121,47 @@ void Relay::carry_out(ClientId client, std::int64_t id, const EndOrder& order) {
 
 void Relay::on_drained(const Drained& drained) {
   log_.note(cat("drained: run ", drained.run, ", ", drained.finished, " finished, ", drained.cut,
-                " cut"));
+                " cut, ", drained.broken, " broken off"));
   control_.broadcast(drained_line(drained));
 }
 
-void Relay::accept(Arrival arrival) {
+// Clients that keep connections they do not use must not keep everybody else out: the one that has
+// rested for longest goes. It has been idle for a while, so that hardly any is just asking.
+bool Relay::has_room() {
+  if (sessions_.size() < spec_.most_connections) return true;
+  const Moment now = std::chrono::steady_clock::now();
+  if (house_.resting.empty() || now - house_.resting.front()->resting_since_ < kLeastRest) {
+    note_rarely(full_noted_, cat("all ", sessions_.size(),
+                                 " connections (most_connections) are in use; more wait"));
+    return false;
+  }
+  const auto longest = house_.resting.front()->shared_from_this();
+  ++house_.counts.displaced;
+  note_rarely(displaced_noted_, cat("all ", sessions_.size(),
+                                    " connections (most_connections) are taken; idle ones are "
+                                    "ended for others"));
+  longest->drop();
+  return true;
+}
+
+bool Relay::accept(Arrival arrival) {
+  const auto client = std::make_shared<Wire>(loop_, nullptr);
+  if (const int code = client->adopt(arrival.descriptor, arrival.family); code != 0) {
+    note_exhausted(code);
+    return false;
+  }
   ++house_.counts.connections;
   const auto session = spec_.mode == api::EndpointMode::kHttp
-                           ? make_http_session(house_, std::move(arrival))
-                           : make_tcp_session(house_, std::move(arrival));
+                           ? make_http_session(house_, client, std::move(arrival.address))
+                           : make_tcp_session(house_, client);
   session->place_ = sessions_.insert(sessions_.end(), session);
   session->start();
   tick();
+  return true;
 }
 
 void Relay::forget(Session& session) {
+  session.rise(house_);
   sessions_.erase(session.place_);
   listener_.wake();
   if (house_.is_ending && sessions_.empty()) loop_.stop();
@@ -151,6 +181,7 @@ void Relay::tick() {
       const std::shared_ptr<Session> session = *at++;
       session->check(now);
     }
+    listener_.wake();  // who rests may have rested for long enough
     tick();
   });
 }
@@ -188,12 +219,18 @@ void Relay::drop_all() {
 }
 
 void Relay::note_exhausted(int code) {
+  const bool is_epoll = code == ENOSPC;
+  note_rarely(exhausted_noted_,
+              cat("cannot accept more connections than ", sessions_.size(),
+                  " now: ", std::generic_category().message(code), ". The limit of ",
+                  is_epoll ? "fs.epoll.max_user_watches" : "open files (nofile)", " is too low."));
+}
+
+void Relay::note_rarely(std::optional<Moment>& noted, const std::string& text) {
   const Moment now = std::chrono::steady_clock::now();
-  if (exhausted_noted_ && now - *exhausted_noted_ < kNoteExhaustedAgain) return;
-  exhausted_noted_ = now;
-  log_.note(cat("cannot accept more connections than ", sessions_.size(),
-                " now: ", std::generic_category().message(code),
-                ". The limit of open files (nofile) is too low."));
+  if (noted && now - *noted < kNoteAgain) return;
+  noted = now;
+  log_.note(text);
 }
 
 }  // namespace tangram::endpoint

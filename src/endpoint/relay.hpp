@@ -47,13 +47,15 @@ class Relay {
   void on_drained(const Drained& drained);
   [[nodiscard]] std::string greeting() const;
 
-  void accept(Arrival arrival);
+  [[nodiscard]] bool has_room();
+  [[nodiscard]] bool accept(Arrival arrival);
   void forget(Session& session);
   void watch_signals();
   void tick();
   void end(std::chrono::milliseconds drain);
   void drop_all();
   void note_exhausted(int code);
+  void note_rarely(std::optional<Moment>& noted, const std::string& text);
 
   const api::EndpointSpec& spec_;
   Log& log_;
@@ -68,6 +70,8 @@ class Relay {
   bool is_ticking_ = false;
   boost::asio::steady_timer end_timer_;
   std::optional<Moment> exhausted_noted_;
+  std::optional<Moment> full_noted_;
+  std::optional<Moment> displaced_noted_;
 };
 
 }  // namespace tangram::endpoint

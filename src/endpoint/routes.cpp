@@ -1,10 +1,7 @@
 // See routes.hpp.
 #include "endpoint/routes.hpp"
 
-#include <algorithm>
 #include <utility>
-
-#include "base/check.hpp"
 
 namespace tangram::endpoint {
 
@@ -17,10 +14,10 @@ bool Routes::set(const Route& route, std::chrono::milliseconds drain) {
   if (left && left->run != route.run) leaving_ = left->run;
   if (leaving_ == route.run) leaving_.reset();
   auto& traffic = runs_[route.run];
-  if (!traffic) traffic = std::make_unique<Traffic>(loop_);
+  if (!traffic) traffic = std::make_unique<Traffic>(loop_, route.run);
   if (traffic->drained_to) {  // it was left, and is wanted again
     traffic->drained_to.reset();
-    traffic->finished = traffic->cut = 0;
+    traffic->finished = traffic->cut = traffic->broken = 0;
     traffic->deadline.cancel();
   }
   callbacks_.changed();
@@ -73,7 +70,7 @@ void Routes::report_if_over(std::uint32_t run) {
   if (found == runs_.end()) return;
   const Traffic& traffic = *found->second;
   if (!traffic.drained_to || !traffic.travellers.empty()) return;
-  const Drained drained{run, *traffic.drained_to, traffic.finished, traffic.cut};
+  const Drained drained{run, *traffic.drained_to, traffic.finished, traffic.cut, traffic.broken};
   runs_.erase(found);
   if (leaving_ == run || !leaving_) {
     last_ = drained;
@@ -94,7 +91,7 @@ void Routes::tell_travellers() {
 }
 
 std::optional<Route> Routes::enter(Traveller& traveller) {
-  leave(traveller, Ending::kMoved);
+  (void)leave(traveller, Ending::kMoved);
   if (!current_) {
     wait(traveller);
     return std::nullopt;
@@ -108,32 +105,27 @@ std::optional<Route> Routes::enter(Traveller& traveller) {
 }
 
 void Routes::wait(Traveller& traveller) {
-  leave(traveller, Ending::kMoved);
+  (void)leave(traveller, Ending::kMoved);
   traveller.where_ = Traveller::Where::kWaiting;
   traveller.place_ = waiting_.insert(waiting_.end(), &traveller);
 }
 
-void Routes::leave(Traveller& traveller, Ending ending) {
+bool Routes::leave(Traveller& traveller, Ending ending) {
   const auto where = std::exchange(traveller.where_, Traveller::Where::kNowhere);
   if (where == Traveller::Where::kWaiting) waiting_.erase(traveller.place_);
-  if (where != Traveller::Where::kWithRun) return;
+  if (where != Traveller::Where::kWithRun) return false;
   Traffic& traffic = *std::exchange(traveller.traffic_, nullptr);
   traffic.travellers.erase(traveller.place_);
   --active_;
-  if (!traffic.drained_to) return;
+  if (!traffic.drained_to) return true;
   if (ending == Ending::kFinished) {
     ++traffic.finished;
     ++drained_;
   }
   if (ending == Ending::kCut) ++traffic.cut;
-  if (traffic.travellers.empty()) report_if_over(run_of(traffic));
-}
-
-std::uint32_t Routes::run_of(const Traffic& traffic) const {
-  const auto found = std::ranges::find_if(
-      runs_, [&](const auto& entry) { return entry.second.get() == &traffic; });
-  CHECK(found != runs_.end());
-  return found->first;
+  if (ending == Ending::kBroken) ++traffic.broken;
+  if (traffic.travellers.empty()) report_if_over(traffic.run);
+  return true;
 }
 
 }  // namespace tangram::endpoint

@@ -30,12 +30,14 @@ struct Drained {
   std::uint32_t to = 0;
   std::uint64_t finished = 0;
   std::uint64_t cut = 0;
+  std::uint64_t broken = 0;
 };
 
 // How a traveller left its run.
 enum class Ending : std::uint8_t {
-  kFinished,  // by itself
-  kCut,       // before it was over
+  kFinished,  // it was over
+  kCut,       // ended by the endpoint before that: the drain or the time of silence was over
+  kBroken,    // ended by the replica or by the client before that
   kMoved,     // nothing of it had reached the run; it goes elsewhere
 };
 
@@ -66,12 +68,14 @@ class Traveller {
 
 // What goes to one run.
 struct Traffic {
-  explicit Traffic(boost::asio::io_context& loop) : deadline(loop) {}
+  Traffic(boost::asio::io_context& loop, std::uint32_t the_run) : run(the_run), deadline(loop) {}
 
+  std::uint32_t run;
   std::list<Traveller*> travellers{};
   std::optional<std::uint32_t> drained_to{};  // the run that took over; none: it is not drained
   std::uint64_t finished = 0;                 // since the drain began
   std::uint64_t cut = 0;
+  std::uint64_t broken = 0;
   boost::asio::steady_timer deadline;
 };
 
@@ -87,7 +91,7 @@ class Routes {
   // What is with runs now.
   [[nodiscard]] std::uint32_t active() const { return active_; }
 
-  // What ended by itself while its run was being drained, since the start.
+  // What was over in time while its run was being drained, since the start.
   [[nodiscard]] std::uint64_t drained() const { return drained_; }
 
   // True: it is a change. `drain` is for everything that is with other runs.
@@ -100,7 +104,8 @@ class Routes {
   [[nodiscard]] std::optional<Route> enter(Traveller& traveller);
   // Gets on_route() at the next change, whether there is a replica or not.
   void wait(Traveller& traveller);
-  void leave(Traveller& traveller, Ending ending);
+  // True: it was with a run.
+  bool leave(Traveller& traveller, Ending ending);
 
  private:
   void drain_others(std::uint32_t to, std::chrono::milliseconds drain);
@@ -109,7 +114,6 @@ class Routes {
   void cut_all(std::uint32_t run);
   void report_if_over(std::uint32_t run);
   void tell_travellers();
-  [[nodiscard]] std::uint32_t run_of(const Traffic& traffic) const;
 
   boost::asio::io_context& loop_;
   Callbacks callbacks_;

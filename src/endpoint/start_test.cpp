@@ -203,7 +203,7 @@ TEST(EndpointStart, RaisesItsLimitOfOpenFilesAndKeepsToIt) {
   rlimit limit{};
   ASSERT_EQ(::prlimit(endpoint.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
   EXPECT_EQ(limit.rlim_cur, 200U);
-  EXPECT_THAT(endpoint.log(), HasSubstr("serves 68 connections at once, not 4096"));
+  EXPECT_THAT(endpoint.log(), HasSubstr("serves 60 connections at once, not 4096"));
 }
 
 TEST(EndpointStart, AsRootItBecomesItsUserAndNobodyElse) {

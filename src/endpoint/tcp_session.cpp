@@ -10,11 +10,9 @@ namespace {
 
 class TcpSession final : public Session, public Wire::Owner {
  public:
-  TcpSession(House& house, Arrival arrival)
-      : house_(house),
-        client_(std::make_shared<Wire>(house.loop, this)),
-        dial_(house, *this, *this) {
-    client_->adopt(arrival.descriptor, arrival.family);
+  TcpSession(House& house, std::shared_ptr<Wire> client)
+      : house_(house), client_(std::move(client)), dial_(house, *this, *this) {
+    client_->set_owner(this);
     client_->count(house.counts.bytes_in, house.counts.bytes_out);
   }
 
@@ -24,24 +22,21 @@ class TcpSession final : public Session, public Wire::Owner {
   }
   void check(Moment now) override {
     if (dial_.is_too_late(now) || dial_.is_unwanted(*client_, now))
-      return end(Ending::kFinished, false);
+      return end(Ending::kMoved, false);
     if (replica_ && now >= idle_deadline_) cut();
   }
   void wind_down() override {
-    if (dial_.is_waiting()) end(Ending::kFinished, false);
+    if (dial_.is_waiting()) end(Ending::kMoved, false);
   }
   void drop() override { cut(); }
-  void cut() override {
-    if (replica_) ++house_.counts.cut;
-    end(Ending::kCut, true);
-  }
+  void cut() override { end(replica_ ? Ending::kCut : Ending::kMoved, true); }
   void on_route() override { dial_.on_route(); }
 
  private:
   void on_bytes(Wire& /*wire*/) override {
     const auto self = shared_from_this();
     if (replica_) return advance();
-    if (client_->failed()) return end(Ending::kFinished, false);
+    if (client_->failed()) return end(Ending::kMoved, false);
     client_->read(kLargestBuffer);
   }
   void on_room(Wire& /*wire*/) override {
@@ -60,7 +55,7 @@ class TcpSession final : public Session, public Wire::Owner {
     idle_deadline_ = house_.idle_deadline();
     const bool up = pass(*client_, *replica_);
     const bool down = pass(*replica_, *client_);
-    if (!up || !down) return end(Ending::kFinished, true);
+    if (!up || !down) return end(Ending::kBroken, true);
     if (client_->finished() && replica_->finished()) return end(Ending::kFinished, false);
     client_->read(kLargestBuffer);
     replica_->read(kLargestBuffer);
@@ -72,7 +67,7 @@ class TcpSession final : public Session, public Wire::Owner {
     dial_.stop();
     client_->close(reset);
     if (replica_) replica_->close(reset);
-    house_.routes.leave(*this, ending);
+    house_.leave(*this, ending);
     house_.over(*this);
   }
 
@@ -86,8 +81,8 @@ class TcpSession final : public Session, public Wire::Owner {
 
 }  // namespace
 
-std::shared_ptr<Session> make_tcp_session(House& house, Arrival arrival) {
-  return std::make_shared<TcpSession>(house, std::move(arrival));
+std::shared_ptr<Session> make_tcp_session(House& house, std::shared_ptr<Wire> client) {
+  return std::make_shared<TcpSession>(house, std::move(client));
 }
 
 }  // namespace tangram::endpoint

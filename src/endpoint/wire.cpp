@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
@@ -34,12 +35,18 @@ iovec piece(std::string_view text) {
 
 }  // namespace
 
-void Wire::adopt(int descriptor, int family) {
+int Wire::adopt(int descriptor, int family) {
   const bool is_tcp = family != AF_UNIX;
   if (is_tcp) send_at_once(descriptor);
-  socket_.assign(asio::generic::stream_protocol(family, is_tcp ? IPPROTO_TCP : 0), descriptor);
-  Status ignored;
-  socket_.non_blocking(true, ignored);
+  Status status;
+  socket_.assign(asio::generic::stream_protocol(family, is_tcp ? IPPROTO_TCP : 0), descriptor,
+                 status);
+  if (status) {
+    ::close(descriptor);
+    return status.value();
+  }
+  socket_.non_blocking(true, status);
+  return 0;
 }
 
 void Wire::connect(std::uint16_t port) {

@@ -29,8 +29,9 @@ class Wire : public std::enable_shared_from_this<Wire> {
 
   Wire(boost::asio::io_context& loop, Owner* owner) : socket_(loop), owner_(owner) {}
 
-  // Takes over a connection: of AF_INET, AF_INET6 or AF_UNIX.
-  void adopt(int descriptor, int family);
+  // Takes over a connection: of AF_INET, AF_INET6 or AF_UNIX. Gives 0, or the code of what failed;
+  // then the descriptor is closed.
+  [[nodiscard]] int adopt(int descriptor, int family);
   // Begins a connection to 127.0.0.1:port.
   void connect(std::uint16_t port);
 
