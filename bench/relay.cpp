@@ -60,7 +60,39 @@ void send_at_once(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-// Answers every empty line; enough for requests without a body.
+bool send_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+// One large body after the other; nobody else is served meanwhile.
+void send_large(int fd, std::size_t mib) {
+  const std::string piece(std::size_t{1} << 20U, 'x');
+  bool ok =
+      send_all(fd, tangram::cat("HTTP/1.1 200 OK\r\nContent-Length: ", mib << 20U, "\r\n\r\n"));
+  for (std::size_t i = 0; i < mib && ok; ++i) ok = send_all(fd, piece);
+}
+
+// Answers every empty line; enough for requests without one in their body. /large/N has a body of N
+// MiB.
+void answer_all(int fd, std::string_view bytes) {
+  static const std::string kText = answer();
+  constexpr std::string_view kLarge = "GET /large/";
+  for (std::size_t end = 0; (end = bytes.find("\r\n\r\n")) != std::string_view::npos;) {
+    if (bytes.starts_with(kLarge)) {
+      send_large(fd,
+                 std::strtoul(std::string(bytes.substr(kLarge.size(), 8)).c_str(), nullptr, 10));
+    } else {
+      (void)send_all(fd, kText);
+    }
+    bytes.remove_prefix(end + 4);
+  }
+}
+
 [[noreturn]] void serve() {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = loopback(0);
@@ -72,7 +104,6 @@ void send_at_once(int fd) {
   std::fflush(stdout);
   const int loop = ::epoll_create1(0);
   watch(loop, listener);
-  const std::string text = answer();
   std::array<char, 16'384> room{};
   std::array<epoll_event, 64> events{};
   while (true) {
@@ -91,11 +122,7 @@ void send_at_once(int fd) {
         ::close(fd);
         continue;
       }
-      std::string_view bytes(room.data(), static_cast<std::size_t>(got));
-      for (std::size_t end = 0; (end = bytes.find("\r\n\r\n")) != std::string_view::npos;) {
-        [[maybe_unused]] const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
-        bytes.remove_prefix(end + 4);
-      }
+      answer_all(fd, {room.data(), static_cast<std::size_t>(got)});
     }
   }
 }
@@ -193,6 +220,37 @@ class Paced {
   std::vector<double> times_;
 };
 
+// Reads bodies of `mib` for so long, and prints how many MiB a second.
+int fetch(int port, int mib, std::chrono::seconds time) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  const sockaddr_in address = loopback(port);
+  CHECK(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  const std::string request = tangram::cat("GET /large/", mib, " HTTP/1.1\r\n", kFields);
+  std::vector<char> room(std::size_t{1} << 18U);
+  std::uint64_t whole = 0;
+  const Moment begin = Clock::now();
+  while (Clock::now() - begin < time) {
+    if (!send_all(fd, request)) return 1;
+    const std::uint64_t body = static_cast<std::uint64_t>(mib) << 20U;
+    std::string head;
+    std::uint64_t heard = 0;
+    std::size_t end = std::string::npos;
+    while (end == std::string::npos || heard < end + 4 + body) {
+      const ssize_t got = ::recv(fd, room.data(), room.size(), 0);
+      if (got <= 0) return 1;
+      heard += static_cast<std::uint64_t>(got);
+      if (end != std::string::npos) continue;
+      head.append(room.data(), static_cast<std::size_t>(got));
+      end = head.find("\r\n\r\n");
+    }
+    whole += body;
+  }
+  const std::chrono::duration<double> took = Clock::now() - begin;
+  std::printf("%.1f\n", static_cast<double>(whole >> 20U) / took.count());
+  ::close(fd);
+  return 0;
+}
+
 int prepare(const std::string& folder) {
   tangram::api::EndpointSpec spec;
   spec.mode = tangram::api::EndpointMode::kHttp;
@@ -225,6 +283,12 @@ int main(int argc, char** argv) {
   if (words.size() == 1 && words[0] == "serve") serve();
   if (words.size() == 2 && words[0] == "prepare") return prepare(words[1]);
   if (words.size() == 3 && words[0] == "route") return route(words[1], words[2]);
+  if (words.size() == 4 && words[0] == "fetch") {
+    const auto port = tangram::parse_int(words[1], 1, 65'535);
+    const auto mib = tangram::parse_int(words[2], 1, 65'536);
+    const auto seconds = tangram::parse_int(words[3], 1, 3'600);
+    if (port && mib && seconds) return fetch(*port, *mib, std::chrono::seconds(*seconds));
+  }
   if (words.size() == 5 && words[0] == "ask") {
     const auto port = tangram::parse_int(words[1], 1, 65'535);
     const auto rate = tangram::parse_int(words[2], 1, 1'000'000);
@@ -237,7 +301,8 @@ int main(int argc, char** argv) {
     }
   }
   std::fputs(
-      "usage: relay serve | prepare FOLDER | route FOLDER PORT | ask PORT RATE SECONDS METHOD\n"
+      "usage: relay serve | prepare FOLDER | route FOLDER PORT | ask PORT RATE SECONDS METHOD |\n"
+      "       fetch PORT MIB SECONDS\n"
       "see tools/bench-relay\n",
       stderr);
   return 2;
