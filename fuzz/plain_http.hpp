@@ -21,6 +21,15 @@ class PlainHttp {
     PlainHttp reader(bytes);
     return reader.read(is_request, to_head) ? std::optional(reader.at_) : std::nullopt;
   }
+  // Whether these are requests, one after the other, the last of them perhaps cut short.
+  static bool are_requests(std::string_view bytes) {
+    while (!bytes.empty()) {
+      PlainHttp reader(bytes);
+      if (!reader.read(true, false)) return reader.is_short_;
+      bytes.remove_prefix(reader.at_);
+    }
+    return true;
+  }
 
  private:
   explicit PlainHttp(std::string_view bytes) : bytes_(bytes) {}
@@ -36,15 +45,14 @@ class PlainHttp {
     if (!encodings_.empty()) return lower(encodings_[0]) == "chunked" && chunks();
     if (lengths_.empty()) return is_request;  // a response goes on until the connection ends
     const auto length = number(lengths_[0], 10);
-    if (!length || bytes_.size() - at_ < *length) return false;
-    at_ += *length;
-    return true;
+    return length && skip(*length);
   }
 
   // Without its CRLF.
   std::optional<std::string_view> line() {
     const std::size_t end = bytes_.find("\r\n", at_);
-    if (end == std::string_view::npos) return std::nullopt;
+    is_short_ = end == std::string_view::npos;
+    if (is_short_) return std::nullopt;
     const std::string_view text = bytes_.substr(at_, end - at_);
     at_ = end + 2;
     const bool is_text = std::ranges::all_of(text, [](char c) {
@@ -104,10 +112,16 @@ class PlainHttp {
       const auto size = number(text->substr(0, end), 16);
       if (!size) return false;
       if (*size == 0) break;
-      if (bytes_.size() - at_ < *size || bytes_.substr(at_ + *size, 2) != "\r\n") return false;
-      at_ += *size + 2;
+      if (!skip(*size) || !skip(2)) return false;
+      if (bytes_.substr(at_ - 2, 2) != "\r\n") return false;
     }
     return fields();  // the trailer
+  }
+
+  bool skip(std::uint64_t count) {
+    is_short_ = bytes_.size() - at_ < count;
+    if (!is_short_) at_ += static_cast<std::size_t>(count);
+    return !is_short_;
   }
 
   static std::optional<std::uint64_t> number(std::string_view text, unsigned base) {
@@ -132,6 +146,7 @@ class PlainHttp {
 
   std::string_view bytes_;
   std::size_t at_ = 0;
+  bool is_short_ = false;  // it may become a message if more comes
   int status_ = 0;
   std::vector<std::string_view> lengths_;
   std::vector<std::string_view> encodings_;

@@ -1,0 +1,146 @@
+// Fuzzes a whole session of the relay: bytes of a client and of a replica, each in pieces, through
+// real sockets. Whatever they are, nothing crashes and nothing lasts for ever; and what the replica
+// is sent are requests by the grammar, one after the other, of which only the last may be cut
+// short: nobody can hide a request in another one.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <netinet/in.h>
+#include <string>
+#include <string_view>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "endpoint/session.hpp"
+#include "endpoint/wire.hpp"
+#include "plain_http.hpp"
+
+namespace {
+
+namespace endpoint = tangram::endpoint;
+
+constexpr std::string_view kStart = "HTTP/1.1 ";
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// A replica's address, and the connection that was made to it, if any.
+class Replica {
+ public:
+  Replica() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    require(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    require(::listen(listener_, 16) == 0);
+    require(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port = ntohs(address.sin_port);
+  }
+  int accept() const { return ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK); }
+
+  std::uint16_t port = 0;
+
+ private:
+  int listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+};
+
+// One end of a connection, fed piece by piece.
+class Side {
+ public:
+  explicit Side(std::string_view bytes) : bytes_(bytes) {}
+  ~Side() { leave(); }
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  void use(int fd) { fd_ = fd; }
+  [[nodiscard]] bool is_used() const { return fd_ >= 0; }
+  // What came is kept; true: something was done.
+  bool turn(std::size_t piece) {
+    if (fd_ < 0) return false;
+    std::array<char, 4'096> room{};
+    const ssize_t got = ::recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
+    if (got > 0) heard.append(room.data(), static_cast<std::size_t>(got));
+    const ssize_t sent =
+        ::send(fd_, bytes_.data(), std::min(piece, bytes_.size()), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) bytes_.remove_prefix(static_cast<std::size_t>(sent));
+    if (bytes_.empty() && !has_finished_) {
+      has_finished_ = true;
+      ::shutdown(fd_, SHUT_WR);
+      return true;
+    }
+    return got > 0 || sent > 0;
+  }
+  // Without a trace in the kernel's tables, which would run full.
+  void leave() {
+    if (fd_ < 0) return;
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    ::close(fd_);
+    fd_ = -1;
+  }
+
+  std::string heard;
+
+ private:
+  std::string_view bytes_;
+  int fd_ = -1;
+  bool has_finished_ = false;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Replica kReplica;
+  if (size < 3) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 3, size - 3);
+  const std::size_t split = bytes.size() * data[0] / 255;
+  const std::size_t piece = 1 + std::size_t{data[1]} * 8;
+  Side client(bytes.substr(0, split));
+  Side replica(bytes.substr(split));
+
+  tangram::api::EndpointSpec spec;
+  spec.forwarded = data[2] % 2 == 1;
+  boost::asio::io_context loop(1);
+  bool is_over = false;
+  endpoint::House house{
+      .loop = loop,
+      .spec = spec,
+      .routes = endpoint::Routes(loop, {.drained = [](const auto&) {}, .changed = [] {}})};
+  house.over = [&](endpoint::Session&) { is_over = true; };
+  house.routes.set({1, kReplica.port}, std::chrono::milliseconds(0));
+  std::array<int, 2> ends{};
+  require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+  client.use(ends[0]);
+  auto wire = std::make_shared<endpoint::Wire>(loop, nullptr);
+  require(wire->adopt(ends[1], AF_UNIX) == 0);
+  const auto session = endpoint::make_http_session(house, std::move(wire), "192.0.2.7");
+  session->start();
+  // Until nothing happens any more, for a few turns.
+  for (int quiet = 0; quiet < 3 && !is_over;) {
+    bool moved = client.turn(piece);
+    moved = replica.turn(piece) || moved;
+    moved = loop.poll() > 0 || moved;
+    loop.restart();
+    quiet = moved ? 0 : quiet + 1;
+    if (!replica.is_used()) replica.use(kReplica.accept());
+  }
+  session->drop();
+  require(is_over);
+  house.pool.clear();
+  loop.poll();
+  while (client.turn(0) || replica.turn(0)) {  // what was said last
+  }
+  require(client.heard.empty() || client.heard.starts_with(kStart.substr(0, client.heard.size())));
+  // After 101 it is bytes, whatever they mean.
+  const bool is_tunnel = client.heard.find("HTTP/1.1 101 ") != std::string::npos;
+  require(is_tunnel || tangram::fuzz::PlainHttp::are_requests(replica.heard));
+  while (true) {  // connections that nobody served
+    const int left = kReplica.accept();
+    if (left < 0) break;
+    Side(std::string_view()).use(left);
+  }
+  return 0;
+}
