@@ -7,6 +7,7 @@
 //   GET /health                     200 once it has loaded
 //   GET /whoami[?n=N]               {"n", "job", "run", "gpu", "start", "pid"}
 //   GET /generate?tokens=N          text/event-stream: data: {"index": 0, "token": "…"} … [DONE]
+//   POST /whoami, POST /generate    the same, with {"n": N} or {"tokens": N} in the body
 //
 // Environment: PORT; TANGRAM_PROFILE, TANGRAM_MIG_UUID, TANGRAM_NVML (set by Tangram);
 // LOAD_MS (200), TOKENS_PER_SLICE (20 a second), KB_PER_TOKEN (20000).
@@ -77,6 +78,8 @@ class Link {
   decltype(&tangram::nvml::tangramEmulatorShare) share_ = nullptr;
 };
 
+using Request = http::request<http::string_body>;
+
 struct Server {
   asio::io_context loop{1};
   tcp::acceptor acceptor{loop};
@@ -93,7 +96,7 @@ struct Server {
 
   asio::awaitable<void> accept();
   asio::awaitable<void> serve(tcp::socket socket);
-  asio::awaitable<bool> generate(tcp::socket& socket, const http::request<http::empty_body>& asked);
+  asio::awaitable<bool> generate(tcp::socket& socket, const Request& asked);
   asio::awaitable<void> keep_pace();
 };
 
@@ -118,11 +121,15 @@ asio::awaitable<void> Server::accept() {
   }
 }
 
-// A number of the query; `otherwise` if it is not there.
-long asked_for(std::string_view target, std::string_view key, long otherwise) {
-  const std::size_t at = target.find(key);
-  if (at == std::string_view::npos) return otherwise;
-  return std::strtol(std::string(target.substr(at + key.size())).c_str(), nullptr, 10);
+// A number of the query (n=7), or of the body ("n": 7) if there is one; `otherwise` if it is not
+// there.
+long asked_for(const Request& asked, const std::string& name, long otherwise) {
+  const bool has_body = !asked.body().empty();
+  const std::string text = has_body ? asked.body() : std::string(asked.target());
+  const std::string key = has_body ? fmt::format("\"{}\":", name) : name + "=";
+  const std::size_t at = text.find(key);
+  if (at == std::string::npos) return otherwise;
+  return std::strtol(text.c_str() + at + key.size(), nullptr, 10);
 }
 
 std::string whoami(long n) {
@@ -135,7 +142,7 @@ asio::awaitable<void> Server::serve(tcp::socket socket) {
   boost::beast::flat_buffer buffer;
   error_code failed;
   while (true) {
-    http::request<http::empty_body> asked;
+    Request asked;
     co_await http::async_read(socket, buffer, asked,
                               asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return;
@@ -148,8 +155,7 @@ asio::awaitable<void> Server::serve(tcp::socket socket) {
     http::response<http::string_body> answer(
         is_loading ? http::status::service_unavailable : http::status::ok, asked.version());
     answer.set(http::field::content_type, "application/json");
-    const std::string_view target(asked.target().data(), asked.target().size());
-    answer.body() = whoami(asked_for(target, "n=", 0));
+    answer.body() = whoami(asked_for(asked, "n", 0));
     answer.keep_alive(asked.keep_alive() && !ending);
     answer.prepare_payload();
     co_await http::async_write(socket, answer, asio::redirect_error(asio::use_awaitable, failed));
@@ -158,10 +164,8 @@ asio::awaitable<void> Server::serve(tcp::socket socket) {
 }
 
 // Chunk by chunk, each token as soon as it is there.
-asio::awaitable<bool> Server::generate(tcp::socket& socket,
-                                       const http::request<http::empty_body>& asked) {
-  const std::string_view target(asked.target().data(), asked.target().size());
-  const long tokens = std::clamp(asked_for(target, "tokens=", 16), 1L, 100'000L);
+asio::awaitable<bool> Server::generate(tcp::socket& socket, const Request& asked) {
+  const long tokens = std::clamp(asked_for(asked, "tokens", 16), 1L, 100'000L);
   ++streaming;
   error_code failed;
   http::response<http::empty_body> head(http::status::ok, asked.version());

@@ -33,10 +33,25 @@ class Call {
   [[nodiscard]] bool ok() const { return !error_; }
   [[nodiscard]] std::string why() const { return error_.message(); }
 
-  bool ask(const std::string& target, bool keep_alive) {
-    http::request<http::empty_body> request(http::verb::get, target, 11);
+  // By GET with the number in the query, or by POST with it in a body, as clients of models do.
+  struct Question {
+    std::string path;
+    std::string name;
+    std::uint64_t number = 0;
+    bool posts = false;
+  };
+  bool ask(const Question& what, bool keep_alive) {
+    http::request<http::string_body> request(what.posts ? http::verb::post : http::verb::get,
+                                             what.path, 11);
     request.set(http::field::host, "visitors");
     request.keep_alive(keep_alive);
+    if (what.posts) {
+      request.set(http::field::content_type, "application/json");
+      request.body() = cat("{\"", what.name, "\": ", what.number, "}");
+      request.prepare_payload();
+    } else {
+      request.target(cat(what.path, "?", what.name, "=", what.number));
+    }
     http::write(stream_, request, error_);
     return ok();
   }
@@ -106,7 +121,7 @@ void Visitors::keep(int number) {
     std::this_thread::sleep_until(due += std::chrono::duration_cast<Clock::duration>(pause));
     if (!call) call.emplace(options_.port);
     ++n;
-    if (!call->ok() || !call->ask(cat("/whoami?n=", n), true)) {
+    if (!call->ok() || !call->ask({"/whoami", "n", n, number % 2 == 1}, true)) {
       complain(cat("a kept connection: ", call->why()));
       call.reset();
       continue;
@@ -136,7 +151,7 @@ void Visitors::pass(int number) {
     std::this_thread::sleep_until(due += std::chrono::duration_cast<Clock::duration>(pause));
     ++n;
     Call call(options_.port);
-    if (!call.ok() || !call.ask(cat("/whoami?n=", n), false)) {
+    if (!call.ok() || !call.ask({"/whoami", "n", n, number % 2 == 1}, false)) {
       complain(cat("a new connection: ", call.why()));
       continue;
     }
@@ -163,7 +178,9 @@ void Visitors::listen(int number) {
                           static_cast<double>(draw % (span + 1)) / 1000;
     const int count = std::max(1, static_cast<int>(length * options_.tokens_per_second));
     Call call(options_.port);
-    if (!call.ok() || !call.ask(cat("/generate?tokens=", count), false)) {
+    if (!call.ok() ||
+        !call.ask({"/generate", "tokens", static_cast<std::uint64_t>(count), number % 2 == 1},
+                  false)) {
       complain(cat("a stream could not begin: ", call.why()));
       continue;
     }

@@ -1,7 +1,7 @@
 // Visitors: clients of a service while it is moved about. Some keep their connection, some open one
-// per request, some listen to a stream for seconds. What each was told is checked: the answer to
-// the very question, once, whole; the tokens of a stream from the first to the last. One rule:
-// nobody asks twice: what fails has failed.
+// per request, some listen to a stream for seconds; every other one POSTs. What each was told is
+// checked: the answer to the very question, once, whole; the tokens of a stream from the first to
+// the last. One rule: nobody asks twice: what fails has failed.
 #pragma once
 
 #include <atomic>
