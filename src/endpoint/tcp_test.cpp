@@ -13,6 +13,7 @@ namespace {
 using api::EndpointMode;
 using std::chrono::milliseconds;
 using testing::eventually;
+using testing::pattern;
 using testing::Peer;
 using testing::Replica;
 using testing::TestEndpoint;
@@ -28,16 +29,6 @@ Replica::Serve echo(std::string name) {
       text.clear();
     }
   };
-}
-
-std::string pattern(std::size_t size) {
-  std::string text(size, '\0');
-  std::uint32_t state = 1;
-  for (char& byte : text) {
-    state = state * 1'664'525 + 1'013'904'223;
-    byte = static_cast<char>(state >> 24U);
-  }
-  return text;
 }
 
 class EndpointTcp : public ::testing::Test {
@@ -265,7 +256,9 @@ TEST_F(EndpointTcp, WithoutFreeDescriptorsItWaitsAndDoesNotSpin) {
   EXPECT_TRUE(eventually([&] {
     return !endpoint_.log().empty() && endpoint_.log().find("cannot accept") != std::string::npos;
   }));
-  EXPECT_TRUE(client.is_silent());
+  const auto before = endpoint_.cpu_time();
+  EXPECT_TRUE(client.is_silent(1'000));
+  EXPECT_LT(endpoint_.cpu_time() - before, milliseconds(100));
   const rlimit enough{.rlim_cur = 4'096, .rlim_max = 4'096};
   ASSERT_EQ(::prlimit(endpoint_.pid(), RLIMIT_NOFILE, &enough, nullptr), 0);
   EXPECT_EQ(client.hear(" "), "hello ");

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
+#include <fstream>
 #include <optional>
 #include <poll.h>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <sys/socket.h>
@@ -177,6 +179,18 @@ class TestEndpoint {
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] const files::testing::Folder& base() const { return base_; }
   [[nodiscard]] std::string log() const { return base_.read("endpoint/log"); }
+  // Spent on the processor so far.
+  [[nodiscard]] std::chrono::milliseconds cpu_time() const {
+    std::ifstream file(cat("/proc/", pid_, "/stat"));
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream rest(text.substr(text.rfind(')') + 2));
+    std::string word;
+    long ticks = 0;
+    for (int field = 3; field <= 15 && rest >> word; ++field) {
+      if (field >= 14) ticks += std::stol(word);
+    }
+    return std::chrono::milliseconds(ticks * 1'000 / ::sysconf(_SC_CLK_TCK));
+  }
   // Resident memory in KiB.
   [[nodiscard]] std::size_t memory_kib() const {
     std::ifstream file(cat("/proc/", pid_, "/statm"));

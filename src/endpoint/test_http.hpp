@@ -54,17 +54,6 @@ inline std::string body_of(std::string_view message) {
   return end == std::string_view::npos ? "" : std::string(message.substr(end + 4));
 }
 
-// Bytes without a period that a mistake could hide in.
-inline std::string pattern(std::size_t size) {
-  std::string text(size, '\0');
-  std::uint32_t state = 1;
-  for (char& byte : text) {
-    state = state * 1'664'525 + 1'013'904'223;
-    byte = static_cast<char>(state >> 24U);
-  }
-  return text;
-}
-
 // A door that requests wait behind.
 class Gate {
  public:

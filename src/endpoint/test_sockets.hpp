@@ -36,6 +36,17 @@ inline bool eventually(const std::function<bool()>& is_true) {
   return true;
 }
 
+// Bytes without a period that a mistake could hide in.
+inline std::string pattern(std::size_t size) {
+  std::string text(size, '\0');
+  std::uint32_t state = 1;
+  for (char& byte : text) {
+    state = state * 1'664'525 + 1'013'904'223;
+    byte = static_cast<char>(state >> 24U);
+  }
+  return text;
+}
+
 inline sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
