@@ -28,6 +28,8 @@ void read_holder(Fields& fields, LeaseView& lease) {
   lease.name = fields.text("name");
   lease.user = fields.text("user");
   lease.uid = fields.number32("uid").value_or(0);
+  lease.taker = fields.text("taker");
+  lease.taker_uid = fields.number32("taker_uid").value_or(0);
 }
 
 void read_place(Fields& fields, LeaseView& lease) {
@@ -99,6 +101,8 @@ json::value to_json(const LeaseView& lease) {
                       {"name", text_or_null(lease.name)},
                       {"user", text_or_null(lease.user)},
                       {"uid", lease.uid},
+                      {"taker", text_or_null(lease.taker)},
+                      {"taker_uid", lease.taker_uid},
                       {"profile", text_or_null(lease.profile)},
                       {"state", name_of(lease.state)},
                       {"reason", text_or_null(lease.reason)},

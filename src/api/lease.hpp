@@ -21,8 +21,9 @@ namespace tangram::api {
 struct LeaseRequest {
   std::string profile;                          // "2g.10gb"; or
   std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile that has so much
-  std::string key;   // the holder's own name for it ("slurm/4711"); empty: none. One open lease per
-                     // user and key: asking again gives that one
+  // The taker's own name for it ("slurm/4711"); empty: none. One open lease per taker, owner and
+  // key: asking again gives that one.
+  std::string key;
   std::string name;  // for people; empty: the key, else "lease"
   std::chrono::milliseconds ttl{60'000};  // it ends so long after the last renewal; 1 s to 30 days
   std::chrono::milliseconds wait{0};      // how long to wait for room; 0 to 1 hour
@@ -45,6 +46,8 @@ struct LeaseView {
   std::string name;
   std::string user;
   std::uint32_t uid = 0;
+  std::string taker;  // who took it and may change it: its user, or an admin for its user
+  std::uint32_t taker_uid = 0;
   std::string profile;
   LeaseState state = LeaseState::kWaiting;
   std::string reason;  // why it waits or is over

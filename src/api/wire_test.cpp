@@ -108,6 +108,8 @@ TEST(LeaseJson, ViewsComeBackTheSame) {
            .name = "n",
            .user = "ann",
            .uid = 1000,
+           .taker = "root",
+           .taker_uid = 1,
            .profile = "1g.5gb",
            .state = LeaseState::kReleasing,
            .reason = "released",

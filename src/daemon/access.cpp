@@ -178,6 +178,17 @@ http::Answer<void> Access::require_control(const http::Caller& caller, std::uint
   return require_read(caller, owner, what, deed);
 }
 
+http::Answer<void> Access::require_taker(const http::Caller& caller, std::uint32_t taker,
+                                         std::uint32_t owner, std::string_view what,
+                                         std::string_view deed) const {
+  if (taker == owner) return require_control(caller, owner, what, deed);
+  if (auto admitted = admit_change(caller); !admitted) return admitted;
+  if (caller.uid == taker || is_admin(caller)) return {};
+  return std::unexpected(forbidden(cat(what, " was taken by ", user_name(taker), " for ",
+                                       user_name(owner), ": only ", user_name(taker),
+                                       " and admins may ", deed, " it.")));
+}
+
 http::Answer<void> Access::require_read(const http::Caller& caller, std::uint32_t owner,
                                         std::string_view what, std::string_view deed) const {
   if (auto admitted = admit(caller); !admitted) return admitted;

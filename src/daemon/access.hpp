@@ -55,6 +55,10 @@ class Access {
   [[nodiscard]] http::Answer<void> require_control(const http::Caller& caller, std::uint32_t owner,
                                                    std::string_view what,
                                                    std::string_view deed) const;
+  // Of what `taker` took for `owner`: the owner may look at it, no more.
+  [[nodiscard]] http::Answer<void> require_taker(const http::Caller& caller, std::uint32_t taker,
+                                                 std::uint32_t owner, std::string_view what,
+                                                 std::string_view deed) const;
   [[nodiscard]] http::Answer<void> require_read(const http::Caller& caller, std::uint32_t owner,
                                                 std::string_view what, std::string_view deed) const;
 

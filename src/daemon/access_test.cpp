@@ -148,5 +148,22 @@ TEST(Access, RefusalsSayWhoMay) {
   EXPECT_THAT(control.error().detail, HasSubstr("only its owner and admins may cancel it"));
 }
 
+TEST(Access, WhatWasTakenForAnotherIsItsTakers) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  const Access access("");
+  const auto may = [&](const http::Caller& who, std::uint32_t taker) {
+    return access.require_taker(who, taker, kSomebody, "lease 7", "release");
+  };
+  EXPECT_TRUE(may(caller(kSomebody), kSomebody));
+  EXPECT_TRUE(may(caller(kAnother), kAnother));
+  EXPECT_TRUE(may(caller(0), kAnother));
+  EXPECT_FALSE(may(caller(kAnother), kSomebody));
+  EXPECT_FALSE(may(caller(kAnother, api::Scope::kRead), kAnother));
+  const auto owner = may(caller(kSomebody), 0);
+  ASSERT_FALSE(owner);
+  EXPECT_EQ(owner.error().status, 403);
+  EXPECT_THAT(owner.error().detail, HasSubstr("lease 7 was taken by root for"));
+}
+
 }  // namespace
 }  // namespace tangram::daemon

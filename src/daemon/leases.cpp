@@ -16,7 +16,7 @@
 namespace tangram::daemon {
 
 struct Leases::Visit {
-  Visit(Leases& of, Caller who, Reply how)
+  Visit(Leases& of, Caller who, Acquired how)
       : leases(of), alive(of.alive_), caller(std::move(who)), reply(std::move(how)) {}
   ~Visit() {
     if (*alive && lease && !answered) leases.left(*lease);
@@ -27,14 +27,20 @@ struct Leases::Visit {
   Visit& operator=(Visit&&) = delete;
 
   void tell(Answer<api::LeaseView> what) {
-    if (!std::exchange(answered, true)) reply(std::move(what));
+    if (std::exchange(answered, true)) return;
+    if (what) {
+      reply(http::Doors::Acquired{.lease = *std::move(what), .again = again});
+    } else {
+      reply(std::unexpected(std::move(what.error())));
+    }
   }
 
   Leases& leases;
   std::shared_ptr<bool> alive;
   Caller caller;
-  Reply reply;
+  Acquired reply;
   std::optional<std::uint64_t> lease;
+  bool again = false;  // the lease was open when he came
   bool answered = false;
 };
 
@@ -52,11 +58,12 @@ Leases::~Leases() { *alive_ = false; }
 
 void Leases::fill(http::Doors& doors) {
   doors.acquire = [this](const Caller& caller, const api::LeaseRequest& request,
-                         const Reply& reply) { return acquire(caller, request, reply); };
+                         const Acquired& reply) { return acquire(caller, request, reply); };
   doors.leases = [this](const Caller& caller) { return leases(caller); };
   doors.lease = [this](const Caller& caller, std::uint64_t id) { return lease(caller, id); };
-  doors.lease_by_key = [this](const Caller& caller, const std::string& key) {
-    return lease_by_key(caller, key);
+  doors.leases_by_key = [this](const Caller& caller, const std::string& key,
+                               std::optional<std::uint32_t> uid) {
+    return leases_by_key(caller, key, uid.value_or(caller.uid));
   };
   doors.renew = [this](const Caller& caller, std::uint64_t id,
                        std::optional<std::chrono::milliseconds> ttl,
@@ -64,11 +71,18 @@ void Leases::fill(http::Doors& doors) {
   doors.release_lease = [this](const Caller& caller, std::uint64_t id, const Reply& reply) {
     release(caller, id, reply);
   };
+  doors.release_by_key = [this](const Caller& caller, const std::string& key,
+                                std::optional<std::uint32_t> uid,
+                                const http::Reply<std::optional<api::LeaseView>>& reply) {
+    release_by_key(caller, {.taker = caller.uid, .uid = uid.value_or(caller.uid), .key = key},
+                   reply);
+  };
 }
 
 std::shared_ptr<void> Leases::acquire(const Caller& caller, const api::LeaseRequest& request,
-                                      const Reply& reply) {
+                                      const Acquired& reply) {
   auto visit = std::make_shared<Visit>(*this, caller, reply);
+  const std::uint64_t known = engine_.records().last_job();
   const auto id = find_or_ask(caller, request);
   if (!id) {
     boost::asio::post(loop_,
@@ -76,6 +90,7 @@ std::shared_ptr<void> Leases::acquire(const Caller& caller, const api::LeaseRequ
     return visit;
   }
   visit->lease = *id;
+  visit->again = *id <= known;
   const store::JobRow* row = engine_.records().job(*id);
   if (row != nullptr && row->state == api::name_of(api::JobState::kRunning)) {
     // Whoever asks again is alive: as good as a renewal.
@@ -114,7 +129,8 @@ http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
   const auto profile =
       choose_profile(engine_.scheduler().node(), request.profile, request.gpu_memory_mib);
   if (!profile) return std::unexpected(profile.error());
-  if (const auto open = find_key(uid, request.key)) {
+  const Name name{.taker = caller.uid, .uid = uid, .key = request.key};
+  if (const auto open = find_name(name)) {
     const store::JobRow* row = engine_.records().job(*open);
     if (row == nullptr || row->profile == *profile) return *open;
     return std::unexpected(
@@ -134,28 +150,32 @@ http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
   row.profile = *profile;
   row.state = api::name_of(api::JobState::kQueued);
   row.submitted = Clock::wall();
-  ask(request, row, admission->over_limit);
+  ask(request, row, name, admission->over_limit);
   return row.id;
 }
 
 // One that is being released is its holder's no more.
-std::optional<std::uint64_t> Leases::find_key(std::optional<std::uint32_t> uid,
-                                              const std::string& key) const {
-  if (key.empty()) return std::nullopt;
-  const auto at = uid ? asked_now_.find({*uid, key}) : asked_now_.end();
+bool Leases::is_open(std::uint64_t id) const {
+  const store::JobRow* row = engine_.records().job(id);
+  return row != nullptr && !row->over && !ending_.contains(id) &&
+         row->state != api::name_of(api::JobState::kStopping);
+}
+
+std::optional<std::uint64_t> Leases::find_name(const Name& name) const {
+  if (name.key.empty()) return std::nullopt;
+  const auto at = asked_now_.find(name);
   if (at != asked_now_.end() && !ending_.contains(at->second)) return at->second;
   for (const auto& [id, lease] : engine_.records().leases()) {
-    if (lease.key != key || ending_.contains(id)) continue;
-    const store::JobRow* row = engine_.records().job(id);
-    const bool open = row != nullptr && (!uid || row->uid == *uid) && !row->over &&
-                      row->state != api::name_of(api::JobState::kStopping);
-    if (open) return id;
+    if (lease.key != name.key || lease.taker != name.taker || !is_open(id)) continue;
+    if (engine_.records().job(id)->uid == name.uid) return id;
   }
   return std::nullopt;
 }
 
-void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, bool over_limit) {
+void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, const Name& name,
+                 bool over_limit) {
   store::LeaseRow lease{.job = row.id,
+                        .taker = name.taker,
                         .key = request.key,
                         .ttl = request.ttl,
                         .wait_until = Clock::since_boot() + request.wait};
@@ -167,7 +187,7 @@ void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, boo
   spec.restart = core::Restart::kNever;
   spec.over_limit = over_limit;
   limits_.coming(row.id, row.uid, row.profile, over_limit);
-  if (!request.key.empty()) asked_now_[{row.uid, request.key}] = row.id;
+  if (!name.key.empty()) asked_now_[name] = row.id;
   engine_.post(Input{.event = core::JobSubmitted{spec},
                      .note =
                          [row, lease](Records& records) {
@@ -175,10 +195,9 @@ void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, boo
                            records.put(lease);
                          },
                      .done =
-                         [this, alive = alive_, id = row.id, uid = row.uid,
-                          key = request.key](const Result<void>& result) {
+                         [this, alive = alive_, id = row.id, name](const Result<void>& result) {
                            if (!*alive) return;
-                           const auto asked = asked_now_.find({uid, key});
+                           const auto asked = asked_now_.find(name);
                            if (asked != asked_now_.end() && asked->second == id) {
                              asked_now_.erase(asked);
                            }

@@ -57,18 +57,27 @@ class Leases {
   template <class T>
   using Answer = http::Answer<T>;
   using Reply = http::Reply<api::LeaseView>;
+  using Acquired = http::Reply<http::Doors::Acquired>;
   using Micros = std::chrono::microseconds;
   struct Visit;  // of one who waits for a lease
   struct Timing;
+  // What a key is unique within: who took it, whose it is.
+  struct Name {
+    std::uint32_t taker = 0;
+    std::uint32_t uid = 0;
+    std::string key;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
 
   // leases.cpp: asked for
   std::shared_ptr<void> acquire(const Caller& caller, const api::LeaseRequest& request,
-                                const Reply& reply);
+                                const Acquired& reply);
   [[nodiscard]] Answer<std::uint64_t> find_or_ask(const Caller& caller,
                                                   const api::LeaseRequest& request);
-  [[nodiscard]] std::optional<std::uint64_t> find_key(std::optional<std::uint32_t> uid,
-                                                      const std::string& key) const;
-  void ask(const api::LeaseRequest& request, const store::JobRow& row, bool over_limit);
+  [[nodiscard]] bool is_open(std::uint64_t id) const;
+  [[nodiscard]] std::optional<std::uint64_t> find_name(const Name& name) const;
+  void ask(const api::LeaseRequest& request, const store::JobRow& row, const Name& name,
+           bool over_limit);
   void left(std::uint64_t id);
   void wait_longer(std::uint64_t id, std::chrono::milliseconds wait);
   void answer(std::uint64_t id, const std::optional<api::Problem>& problem);
@@ -77,8 +86,13 @@ class Leases {
   // leases_views.cpp: looked at
   [[nodiscard]] Answer<api::LeaseView> lease(const Caller& caller, std::uint64_t id);
   [[nodiscard]] Answer<std::vector<api::LeaseView>> leases(const Caller& caller);
-  [[nodiscard]] Answer<api::LeaseView> lease_by_key(const Caller& caller, const std::string& key);
+  [[nodiscard]] Answer<std::vector<api::LeaseView>> leases_by_key(const Caller& caller,
+                                                                  const std::string& key,
+                                                                  std::uint32_t uid);
   [[nodiscard]] Answer<store::JobRow> find(const Caller& caller, std::uint64_t id);
+  // The same, if he may change it.
+  [[nodiscard]] Answer<store::JobRow> find_taken(const Caller& caller, std::uint64_t id,
+                                                 std::string_view deed);
   [[nodiscard]] api::LeaseView view(const Caller& caller, const store::JobRow& row,
                                     const store::LeaseRow& lease) const;
 
@@ -86,6 +100,8 @@ class Leases {
   void renew(const Caller& caller, std::uint64_t id, std::optional<std::chrono::milliseconds> ttl,
              const Reply& reply);
   void release(const Caller& caller, std::uint64_t id, const Reply& reply);
+  void release_by_key(const Caller& caller, const Name& name,
+                      const http::Reply<std::optional<api::LeaseView>>& reply);
   void sweep();
   [[nodiscard]] std::optional<Micros> due(std::uint64_t id, const store::LeaseRow& lease) const;
   void end(std::uint64_t id, const std::string& reason);
@@ -103,8 +119,8 @@ class Leases {
   const Views& views_;
   const Access& access_;
   Limits& limits_;
-  std::map<std::uint64_t, std::vector<std::weak_ptr<Visit>>> visits_;         // by lease
-  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> asked_now_;  // not committed yet
+  std::map<std::uint64_t, std::vector<std::weak_ptr<Visit>>> visits_;  // by lease
+  std::map<Name, std::uint64_t> asked_now_;                            // not committed yet
   std::map<std::uint64_t, std::uint32_t> renewing_;  // how often, not committed yet
   std::set<std::uint64_t> ending_;                   // their end is on its way
   std::set<std::uint64_t> no_room_;                  // of these, because none came free in time

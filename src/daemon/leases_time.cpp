@@ -10,11 +10,8 @@ namespace tangram::daemon {
 
 void Leases::renew(const Caller& caller, std::uint64_t id,
                    std::optional<std::chrono::milliseconds> ttl, const Reply& reply) {
-  const auto row = find(caller, id);
+  const auto row = find_taken(caller, id, "renew");
   if (!row) return reply(std::unexpected(row.error()));
-  if (auto may = access_.require_control(caller, row->uid, cat("lease ", id), "renew"); !may) {
-    return reply(std::unexpected(may.error()));
-  }
   const bool granted = !row->over && row->state == api::name_of(api::JobState::kRunning);
   if (!granted || ending_.contains(id)) {
     return reply(std::unexpected(
@@ -53,11 +50,8 @@ void Leases::renew(const Caller& caller, std::uint64_t id,
 }
 
 void Leases::release(const Caller& caller, std::uint64_t id, const Reply& reply) {
-  const auto row = find(caller, id);
+  const auto row = find_taken(caller, id, "release");
   if (!row) return reply(std::unexpected(row.error()));
-  if (auto may = access_.require_control(caller, row->uid, cat("lease ", id), "release"); !may) {
-    return reply(std::unexpected(may.error()));
-  }
   if (row->over || row->state == api::name_of(api::JobState::kStopping)) {
     return reply(lease(caller, id));
   }
@@ -80,6 +74,28 @@ void Leases::release(const Caller& caller, std::uint64_t id, const Reply& reply)
                   }
                 },
             .wish = true});
+}
+
+void Leases::release_by_key(const Caller& caller, const Name& name,
+                            const http::Reply<std::optional<api::LeaseView>>& reply) {
+  if (auto may = access_.admit_change(caller); !may) return reply(std::unexpected(may.error()));
+  if (name.uid != caller.uid) {
+    const auto may = access_.require_admin(caller, "release leases of others");
+    if (!may) return reply(std::unexpected(may.error()));
+  }
+  const auto id = find_name(name);
+  if (!id) return reply(std::nullopt);
+  if (engine_.records().job(*id) == nullptr) {  // asked for and not committed: once that is clear
+    engine_.post(Input{.event = core::WakeUp{},
+                       .done = [this, alive = alive_, caller, name, reply](const Result<void>&) {
+                         if (*alive) release_by_key(caller, name, reply);
+                       }});
+    return;
+  }
+  release(caller, *id, [reply](Answer<api::LeaseView> answer) {
+    if (answer) return reply(*std::move(answer));
+    reply(std::unexpected(std::move(answer.error())));
+  });
 }
 
 // When it ends of itself, as it stands.

@@ -7,6 +7,7 @@
 #include "daemon/leases_timing.hpp"
 #include "daemon/problems.hpp"
 #include "daemon/spawn.hpp"
+#include "daemon/users.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -31,13 +32,24 @@ http::Answer<store::JobRow> Leases::find(const Caller& caller, std::uint64_t id)
   return std::unexpected(missing(cat("there is no lease ", id, ".")));
 }
 
+// Who took it may change it, and admins; for whom it was taken may look.
+http::Answer<store::JobRow> Leases::find_taken(const Caller& caller, std::uint64_t id,
+                                               std::string_view deed) {
+  auto row = find(caller, id);
+  if (!row) return row;
+  const store::LeaseRow* open = engine_.records().lease(id);
+  const std::uint32_t taker = open == nullptr ? row->uid : open->taker;
+  const auto may = access_.require_taker(caller, taker, row->uid, cat("lease ", id), deed);
+  return may ? std::move(row) : std::unexpected(may.error());
+}
+
 http::Answer<api::LeaseView> Leases::lease(const Caller& caller, std::uint64_t id) {
   const auto row = find(caller, id);
   if (!row) return std::unexpected(row.error());
   if (const store::LeaseRow* open = engine_.records().lease(id)) return view(caller, *row, *open);
   const auto stored = engine_.store().lease(id);
   if (!stored) return std::unexpected(unavailable(stored.error().message));
-  return view(caller, *row, stored->value_or(store::LeaseRow{}));
+  return view(caller, *row, stored->value_or(store::LeaseRow{.job = id, .taker = row->uid}));
 }
 
 http::Answer<std::vector<api::LeaseView>> Leases::leases(const Caller& caller) {
@@ -50,14 +62,22 @@ http::Answer<std::vector<api::LeaseView>> Leases::leases(const Caller& caller) {
   return views;
 }
 
-http::Answer<api::LeaseView> Leases::lease_by_key(const Caller& caller, const std::string& key) {
+// What others took for him is his, too: a prolog's lease is found by the job's processes.
+http::Answer<std::vector<api::LeaseView>> Leases::leases_by_key(const Caller& caller,
+                                                                const std::string& key,
+                                                                std::uint32_t uid) {
   if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
-  auto id = find_key(caller.uid, key);
-  // An admin's prolog took it for somebody else.
-  if (!id && access_.is_admin(caller)) id = find_key(std::nullopt, key);
-  if (id && engine_.records().job(*id) != nullptr) return lease(caller, *id);
+  std::vector<api::LeaseView> views;
+  for (const auto& [id, lease] : engine_.records().leases()) {
+    if (lease.key != key || !is_open(id)) continue;
+    const store::JobRow& row = *engine_.records().job(id);
+    if (row.uid == uid) views.push_back(view(caller, row, lease));
+  }
+  std::ranges::stable_partition(
+      views, [&](const api::LeaseView& each) { return each.taker_uid == caller.uid; });
+  if (!views.empty()) return views;
   return std::unexpected(
-      missing(cat("you have no open lease with the key ", tangram::quoted(key), ".")));
+      missing(cat(user_name(uid), " has no open lease with the key ", tangram::quoted(key), ".")));
 }
 
 api::LeaseView Leases::view(const Caller& caller, const store::JobRow& row,
@@ -68,6 +88,8 @@ api::LeaseView Leases::view(const Caller& caller, const store::JobRow& row,
   view.name = row.name;
   view.user = row.user;
   view.uid = row.uid;
+  view.taker = user_name(lease.taker);
+  view.taker_uid = lease.taker;
   view.profile = row.profile;
   view.state = state_of(row);
   view.reason =

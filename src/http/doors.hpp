@@ -131,18 +131,30 @@ struct Doors {
 
   // The reply comes when the lease is granted, or says why it was not (409 no-room after its wait).
   // Whoever drops the token before that has left: a lease that still waits is given up.
-  std::function<std::shared_ptr<void>(const Caller&, const api::LeaseRequest&,
-                                      Reply<api::LeaseView>)>
+  struct Acquired {
+    api::LeaseView lease;
+    bool again = false;  // it was open already when it was asked for
+  };
+  std::function<std::shared_ptr<void>(const Caller&, const api::LeaseRequest&, Reply<Acquired>)>
       acquire;
   std::function<Answer<std::vector<api::LeaseView>>(const Caller&)> leases;  // open ones, by id
   std::function<Answer<api::LeaseView>(const Caller&, std::uint64_t id)> lease;
-  std::function<Answer<api::LeaseView>(const Caller&, const std::string& key)> lease_by_key;
+  // Open ones of that key and owner (none: the caller), those first that the caller took; 404 if
+  // there is none.
+  std::function<Answer<std::vector<api::LeaseView>>(const Caller&, const std::string& key,
+                                                    std::optional<std::uint32_t> uid)>
+      leases_by_key;
   // With a new time to live, or the one it has.
   std::function<void(const Caller&, std::uint64_t id, std::optional<std::chrono::milliseconds> ttl,
                      Reply<api::LeaseView>)>
       renew;
   // Releasing one that is over already is no mistake.
   std::function<void(const Caller&, std::uint64_t id, Reply<api::LeaseView>)> release_lease;
+  // The one that the caller took with that key for that owner (none: himself). That there is none
+  // open is no mistake either.
+  std::function<void(const Caller&, const std::string& key, std::optional<std::uint32_t> uid,
+                     Reply<std::optional<api::LeaseView>>)>
+      release_by_key;
 
   std::function<Answer<std::vector<api::GpuView>>(const Caller&)> gpus;
   std::function<void(const Caller&, std::uint32_t gpu, GpuDeed, Reply<api::GpuView>)> change_gpu;

@@ -31,6 +31,7 @@ Outcome get_what_if(const Doors& doors, const Request& request);
 // routes_leases.cpp
 Outcome post_lease(const Doors& doors, const Request& request);
 Outcome get_leases(const Doors& doors, const Request& request);
+Outcome delete_leases(const Doors& doors, const Request& request);
 Outcome get_lease(const Doors& doors, const Request& request);
 Outcome post_renew(const Doors& doors, const Request& request);
 Outcome delete_lease(const Doors& doors, const Request& request);

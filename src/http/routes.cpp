@@ -28,6 +28,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/what-if", Needs::kRead, get_what_if},
     {"POST", "/v1/leases", Needs::kWrite, post_lease},
     {"GET", "/v1/leases", Needs::kRead, get_leases},
+    {"DELETE", "/v1/leases", Needs::kWrite, delete_leases},
     {"GET", "/v1/leases/{id}", Needs::kRead, get_lease},
     {"POST", "/v1/leases/{id}/renew", Needs::kWrite, post_renew},
     {"DELETE", "/v1/leases/{id}", Needs::kWrite, delete_lease},

@@ -1,4 +1,6 @@
 // The routes of leases; see routes.cpp for the table.
+#include <limits>
+
 #include <boost/json/object.hpp>
 
 #include "api/plain_name.hpp"
@@ -17,6 +19,27 @@ Answer<std::optional<std::chrono::milliseconds>> renewal_in(const Request& reque
   return *ttl;
 }
 
+// How a caller names a lease that he took: by its key, and its owner if that is not himself.
+struct KeyAndOwner {
+  std::string key;
+  std::optional<std::uint32_t> uid;
+};
+
+Result<std::optional<KeyAndOwner>> name_in(const Query& query) {
+  if (auto ok = query.allow_only({"key", "uid"}); !ok) return std::unexpected(ok.error());
+  const auto uid = query.number("uid", std::numeric_limits<std::uint32_t>::max());
+  if (!uid) return std::unexpected(uid.error());
+  const auto key = query.text("key");
+  if (!key && *uid) return invalid("uid goes with key: whose lease of that key.");
+  if (!key) return std::nullopt;
+  if (key->empty() || !api::is_plain_name(*key)) {
+    return invalid("key must have 1 to 255 printable characters.");
+  }
+  KeyAndOwner name{.key = *key, .uid = std::nullopt};
+  if (*uid) name.uid = static_cast<std::uint32_t>(**uid);
+  return name;
+}
+
 }  // namespace
 
 Outcome post_lease(const Doors& doors, const Request& request) {
@@ -28,12 +51,11 @@ Outcome post_lease(const Doors& doors, const Request& request) {
     return problem_response(problem(400, "bad-lease", cat("the lease: ", wish.error().message)));
   }
   const auto ask = [&doors, caller = request.caller, wish = *wish](const Respond& respond) {
-    // One that is there already is given again, not made.
-    const bool again =
-        !wish.key.empty() && doors.lease_by_key && doors.lease_by_key(caller, wish.key);
-    return doors.acquire(caller, wish, [respond, again](const Answer<api::LeaseView>& lease) {
-      Response response = response_of(lease, again ? 200 : 201);
-      if (lease) response.headers.emplace_back("Location", cat("/v1/leases/", lease->id));
+    return doors.acquire(caller, wish, [respond](const Answer<Doors::Acquired>& made) {
+      if (!made) return respond(problem_response(made.error()));
+      // One that is there already is given again, not made.
+      Response response = json_response(to_json(made->lease), made->again ? 200 : 201);
+      response.headers.emplace_back("Location", cat("/v1/leases/", made->lease.id));
       respond(std::move(response));
     });
   };
@@ -41,15 +63,28 @@ Outcome post_lease(const Doors& doors, const Request& request) {
 }
 
 Outcome get_leases(const Doors& doors, const Request& request) {
-  if (auto ok = request.query.allow_only({"key"}); !ok) return bad_request(ok.error());
-  const auto key = request.query.text("key");
-  if (!key) return response_of(doors.leases(request.caller));
-  if (key->empty() || !api::is_plain_name(*key)) {
-    return bad_request({ErrorCode::kInvalid, "key must have 1 to 255 printable characters."});
+  const auto name = name_in(request.query);
+  if (!name) return bad_request(name.error());
+  if (!*name) return response_of(doors.leases(request.caller));
+  return response_of(doors.leases_by_key(request.caller, (*name)->key, (*name)->uid));
+}
+
+// By its key, which is all that an epilog knows; it runs after every attempt, so that there is
+// none is as good as one that is released.
+Outcome delete_leases(const Doors& doors, const Request& request) {
+  const auto name = name_in(request.query);
+  if (!name) return bad_request(name.error());
+  if (!*name) {
+    return bad_request({ErrorCode::kInvalid, "say which: DELETE /v1/leases?key=KEY."});
   }
-  const auto lease = doors.lease_by_key(request.caller, *key);
-  if (!lease) return problem_response(lease.error());
-  return response_of(Answer<std::vector<api::LeaseView>>(std::vector{*lease}));
+  return later([&doors, caller = request.caller, name = **name](const Respond& respond) {
+    doors.release_by_key(caller, name.key, name.uid,
+                         [respond](const Answer<std::optional<api::LeaseView>>& released) {
+                           if (!released) return respond(problem_response(released.error()));
+                           if (!*released) return respond(Response{204, "", "", {}});
+                           respond(json_response(to_json(**released)));
+                         });
+  });
 }
 
 Outcome get_lease(const Doors& doors, const Request& request) {

@@ -127,6 +127,11 @@ TEST_F(Routes, LeasesAreAcquiredRenewedAndReleased) {
   EXPECT_EQ(done("GET", "/v1/leases?key=slurm%2F1").body.at(0).at("id"), 100);
   EXPECT_THAT(raw("GET", "/v1/leases?key=other"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(raw("GET", "/v1/leases?key="), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(raw("GET", "/v1/leases?key=slurm%2F1&uid=7"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(raw("GET", "/v1/leases?key=slurm%2F1&uid=-1"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(raw("GET", "/v1/leases?uid=7"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(raw("DELETE", "/v1/leases"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(raw("DELETE", "/v1/leases?key=slurm%2F1&uid=7"), StartsWith("HTTP/1.1 204"));
   EXPECT_EQ(done("GET", "/v1/leases/100").body.at("key"), "slurm/1");
   EXPECT_EQ(done("POST", "/v1/leases/100/renew", json::object{{"ttl", "10m"}}).body.at("ttl"),
             "10m");
@@ -136,6 +141,9 @@ TEST_F(Routes, LeasesAreAcquiredRenewedAndReleased) {
   EXPECT_EQ(done("DELETE", "/v1/leases/100").status, 200);
   EXPECT_THAT(raw("POST", "/v1/leases/100/renew"), StartsWith("HTTP/1.1 409"));
   EXPECT_THAT(raw("DELETE", "/v1/leases/9"), StartsWith("HTTP/1.1 404"));
+  EXPECT_EQ(done("POST", "/v1/leases", wish).status, 201);
+  EXPECT_EQ(done("DELETE", "/v1/leases?key=slurm%2F1").body.at("state"), "over");
+  EXPECT_THAT(raw("DELETE", "/v1/leases?key=slurm%2F1"), StartsWith("HTTP/1.1 204"));
   EXPECT_THAT(raw("POST", "/v1/leases", R"({"profile":"9g.90gb"})"),
               AllOf(StartsWith("HTTP/1.1 409"), HasSubstr("urn:tangram:no-room")));
   EXPECT_THAT(raw("POST", "/v1/leases", R"({"profil":"1g.5gb"})"),
@@ -306,6 +314,9 @@ TEST(Router, ADoorThatIsNotThereAnswersSo) {
     request.path = route.pattern;
     if (const auto at = request.path.find("{id}"); at != std::string::npos) {
       request.path.replace(at, 4, "1");
+    }
+    if (route.pattern == "/v1/leases" && route.method == "DELETE") {
+      request.query = *Query::parse("key=a");
     }
     if (route.pattern == "/v1/what-if") request.query = *Query::parse("profile=a");
     request.content_type = kJsonType;

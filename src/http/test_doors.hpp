@@ -77,12 +77,14 @@ class TestLeases {
   struct Lease {
     api::LeaseView view;
     std::weak_ptr<int> token;
-    Reply<api::LeaseView> reply;
+    Reply<Doors::Acquired> reply;
   };
   void grant(std::uint64_t id) {
     Lease& lease = leases_.at(id);
     lease.view.state = api::LeaseState::kGranted;
-    if (!lease.token.expired() && lease.reply) std::exchange(lease.reply, nullptr)(lease.view);
+    if (!lease.token.expired() && lease.reply) {
+      std::exchange(lease.reply, nullptr)(Doors::Acquired{.lease = lease.view, .again = false});
+    }
   }
   // Who asked for it and has not left.
   [[nodiscard]] std::size_t waiting() const {
@@ -93,16 +95,18 @@ class TestLeases {
 
   void fill(Doors& d) {
     d.acquire = [this](const Caller& caller, const api::LeaseRequest& request,
-                       Reply<api::LeaseView> reply) -> std::shared_ptr<void> {
-      if (Lease* known = find(request.key)) {
-        reply(known->view);
+                       Reply<Doors::Acquired> reply) -> std::shared_ptr<void> {
+      const std::uint32_t owner = request.uid.value_or(caller.uid);
+      if (Lease* known = find(request.key, owner)) {
+        reply(Doors::Acquired{.lease = known->view, .again = true});
         return nullptr;
       }
       const std::uint64_t id = 100 + leases_.size();
       auto token = std::make_shared<int>(0);
       Lease& lease = leases_[id];
       lease.view.id = id;
-      lease.view.uid = caller.uid;
+      lease.view.uid = owner;
+      lease.view.taker_uid = caller.uid;
       lease.view.key = request.key;
       lease.view.profile = request.profile;
       lease.view.ttl = request.ttl;
@@ -127,10 +131,20 @@ class TestLeases {
       if (!leases_.contains(id)) return std::unexpected(none());
       return leases_.at(id).view;
     };
-    d.lease_by_key = [this](const Caller&, const std::string& key) -> Answer<api::LeaseView> {
-      const Lease* found = find(key);
+    d.leases_by_key =
+        [this](const Caller& caller, const std::string& key,
+               std::optional<std::uint32_t> uid) -> Answer<std::vector<api::LeaseView>> {
+      const Lease* found = find(key, uid.value_or(caller.uid));
       if (found == nullptr) return std::unexpected(none());
-      return found->view;
+      return std::vector{found->view};
+    };
+    d.release_by_key = [this](const Caller& caller, const std::string& key,
+                              std::optional<std::uint32_t> uid,
+                              const Reply<std::optional<api::LeaseView>>& reply) {
+      Lease* found = find(key, uid.value_or(caller.uid));
+      if (found == nullptr) return reply(std::nullopt);
+      found->view.state = api::LeaseState::kOver;
+      reply(found->view);
     };
     d.renew = [this](const Caller&, std::uint64_t id, std::optional<std::chrono::milliseconds> ttl,
                      const Reply<api::LeaseView>& reply) {
@@ -151,9 +165,10 @@ class TestLeases {
 
  private:
   static api::Problem none() { return problem(404, "no-such-lease", "there is no such lease."); }
-  Lease* find(const std::string& key) {
+  Lease* find(const std::string& key, std::uint32_t owner) {
     for (auto& [id, lease] : leases_) {
-      if (!key.empty() && lease.view.key == key && lease.view.state != api::LeaseState::kOver) {
+      const bool open = lease.view.state != api::LeaseState::kOver;
+      if (!key.empty() && lease.view.key == key && lease.view.uid == owner && open) {
         return &lease;
       }
     }

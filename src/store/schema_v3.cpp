@@ -1,5 +1,6 @@
-// The third schema: the address of a service, the steps of a move, jobs by name, and what jobs used
-// that are forgotten. Requests that said whether their job is movable say it in the words of today.
+// The third schema: the address of a service, the steps of a move, who took a lease, jobs by name,
+// and what jobs used that are forgotten. Requests that said whether their job is movable say it in
+// the words of today.
 #include <array>
 
 #include "base/text.hpp"
@@ -27,6 +28,8 @@ CREATE TABLE used (
 ALTER TABLE forgotten ADD COLUMN used_since INTEGER NOT NULL DEFAULT 0;
 UPDATE forgotten SET used_since = coalesce((SELECT min(ended) FROM jobs WHERE over = 1),
     (SELECT max(wall) FROM journal), 0) WHERE jobs > 0;
+ALTER TABLE leases ADD COLUMN taker INTEGER NOT NULL DEFAULT 0;
+UPDATE leases SET taker = (SELECT uid FROM jobs WHERE jobs.id = leases.job);
 UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.move', json_object(
     'way', CASE WHEN json_extract(request, '$.movable') = 1
                  AND json_extract(request, '$.kind') = 'service' THEN 'replica' ELSE 'never' END))

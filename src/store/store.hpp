@@ -136,7 +136,8 @@ struct EventRow {
 // not outlive that, and nobody can set it.
 struct LeaseRow {
   std::uint64_t job = 0;
-  std::string key;
+  std::uint32_t taker = 0;  // who asked for it: perhaps an admin, for the job's user
+  std::string key = {};
   std::chrono::microseconds ttl{0};
   std::chrono::microseconds wait_until{0};
   std::optional<std::chrono::microseconds> deadline = {};  // once granted

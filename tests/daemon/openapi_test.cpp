@@ -322,10 +322,12 @@ TEST(OpenApi, AnswersAreAsItSays) {
   api.ask("GET", "/v1/leases", "/v1/leases", 200);
   api.ask("GET", "/v1/leases", "/v1/leases?key=k/1", 200);
   api.ask("GET", "/v1/leases", "/v1/leases?key=k/2", 404);
+  api.ask("DELETE", "/v1/leases", "/v1/leases?key=k/2", 204);
+  api.ask("DELETE", "/v1/leases", "/v1/leases", 400);
   api.ask("GET", "/v1/leases/{id}", held, 200);
   api.ask("GET", "/v1/leases/{id}", "/v1/leases/99", 404);
   api.ask("POST", "/v1/leases/{id}/renew", held + "/renew", 200, json::object{{"ttl", "2m"}});
-  api.ask("DELETE", "/v1/leases/{id}", held, 200);
+  api.ask("DELETE", "/v1/leases", "/v1/leases?key=k/1", 200);
   node.await(id_of(granted), "over");
   api.ask("DELETE", "/v1/leases/{id}", held, 200);
   api.ask("POST", "/v1/leases/{id}/renew", held + "/renew", 409, json::object{});
