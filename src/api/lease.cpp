@@ -60,8 +60,9 @@ json::value to_json(const LeaseRequest& r) {
   if (r.gpu_memory_mib) o["gpu_memory"] = *r.gpu_memory_mib * kMib;
   if (!r.key.empty()) o["key"] = r.key;
   if (!r.name.empty()) o["name"] = r.name;
-  o["ttl"] = duration_text(r.ttl);
+  if (r.ttl) o["ttl"] = duration_text(*r.ttl);
   o["wait"] = duration_text(r.wait);
+  if (r.linger) o["linger"] = duration_text(*r.linger);
   if (r.uid) o["uid"] = *r.uid;
   if (!r.labels.empty()) o["labels"] = texts_json(r.labels);
   return o;
@@ -75,8 +76,12 @@ Result<LeaseRequest> read_lease_request(const json::value& document) {
   r.gpu_memory_mib = gpu_memory_in(fields);
   r.key = plain_name_in(fields, "key");
   r.name = plain_name_in(fields, "name");
-  r.ttl = fields.duration("ttl", kTtl).value_or(r.ttl);
+  r.ttl = fields.duration("ttl", kTtl);
   r.wait = fields.duration("wait", kWait).value_or(r.wait);
+  r.linger = fields.duration("linger", kWait);
+  if (r.linger && r.key.empty()) {
+    fields.mistake("linger", "goes with a key, by which the lease is asked for again");
+  }
   r.uid = fields.number32("uid");
   r.labels = labels_in(fields);
   fields.refuse_others();

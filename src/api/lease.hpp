@@ -18,6 +18,8 @@
 
 namespace tangram::api {
 
+inline constexpr std::chrono::milliseconds kLeaseTtl{60'000};
+
 struct LeaseRequest {
   std::string profile;                          // "2g.10gb"; or
   std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile that has so much
@@ -25,8 +27,13 @@ struct LeaseRequest {
   // key: asking again gives that one.
   std::string key;
   std::string name;  // for people; empty: the key, else "lease"
-  std::chrono::milliseconds ttl{60'000};  // it ends so long after the last renewal; 1 s to 30 days
-  std::chrono::milliseconds wait{0};      // how long to wait for room; 0 to 1 hour
+  // It ends so long after the last renewal, 1 s to 30 days. Unset: kLeaseTtl; or, of one that is
+  // open already, as it was.
+  std::optional<std::chrono::milliseconds> ttl;
+  std::chrono::milliseconds wait{0};  // how long this asker waits for room; 0 to 1 hour
+  // How long one that waits keeps its place when nobody asks for it any more, 0 to 1 hour; only
+  // with a key, by which it is asked for again. Unset: as the node is configured.
+  std::optional<std::chrono::milliseconds> linger;
   std::optional<std::uint32_t> uid;       // for whom; only admins may name another
   std::map<std::string, std::string> labels;
 

@@ -51,6 +51,7 @@ TEST(LeaseJson, RequestsComeBackTheSame) {
   full.name = "träin";
   full.ttl = milliseconds(90'500);
   full.wait = milliseconds(3'600'000);
+  full.linger = milliseconds(5'000);
   full.uid = 1000;
   full.labels = {{"a", "b"}};
   EXPECT_EQ(read_lease_request(to_json(full)), full);
@@ -76,6 +77,8 @@ TEST(LeaseJson, MistakesAreNamed) {
   EXPECT_THAT(mistake(R"("tll":"1m"})"), HasSubstr("did you mean 'ttl'?"));
   EXPECT_THAT(mistake(R"("gpu_memory":"8GiB"})"), HasSubstr("two ways to say one thing"));
   EXPECT_THAT(refused(read_lease_request, "{}"), StartsWith("profile: is missing"));
+  EXPECT_THAT(refused(read_lease_request, R"({"profile":"1g.5gb","linger":"1m"})"),
+              StartsWith("linger: goes with a key"));
   EXPECT_THAT(refused(read_lease_request, "[]"), HasSubstr("a lease is an object"));
   std::string labels;
   for (int i = 0; i < 65; ++i) {

@@ -15,6 +15,7 @@
 #include "cli/lease_verbs.hpp"
 #include "cli/log_copy.hpp"
 #include "files/json_text.hpp"
+#include "http/query.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -53,7 +54,9 @@ Result<void> set_need(const Options& o, api::LeaseRequest& request) {
 
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(1);
 
-// A key makes asking again harmless, so there always is one.
+// A key makes asking again harmless, so there always is one. One that nobody else knows needs to
+// outlast only a restart of the daemon, not the command.
+constexpr std::chrono::milliseconds kOwnLinger = std::chrono::seconds(5);
 std::string own_key() {
   return cat("tangram-lease/", ::getpid(), "/", now().time_since_epoch().count());
 }
@@ -61,13 +64,14 @@ std::string own_key() {
 Result<api::LeaseRequest> request_of(const Options& o, const std::vector<std::string>& command) {
   api::LeaseRequest request;
   if (auto ok = set_need(o, request); !ok) return std::unexpected(ok.error());
-  const auto ttl = time_in("--ttl", o.ttl, request.ttl);
+  const auto ttl = time_in("--ttl", o.ttl, api::kLeaseTtl);
   if (!ttl) return std::unexpected(ttl.error());
   const auto wait = time_in("--wait", o.wait, kLongestWait);
   if (!wait) return std::unexpected(wait.error());
-  request.ttl = *ttl;
+  if (!o.ttl.empty()) request.ttl = *ttl;
   request.wait = *wait;
   request.key = o.key.empty() ? own_key() : o.key;
+  if (o.key.empty()) request.linger = kOwnLinger;
   request.name = o.name;
   if (request.name.empty() && !command.empty()) {
     request.name = command.front().substr(command.front().rfind('/') + 1);
@@ -113,6 +117,15 @@ void release(const Options& options, const api::LeaseView& lease) {
              api::duration_text(lease.ttl), done.error().message);
 }
 
+// It would keep its place for somebody who does not come back. If that cannot be said now, it ends
+// by itself soon.
+void give_up(const Options& options, const std::string& key) {
+  auto client = connect_to(socket_of(options.daemon));
+  if (!client) return;
+  static_cast<void>(
+      client->request("DELETE", cat("/v1/leases?key=", http::percent_encoded(key))));
+}
+
 Result<void> keep(const api::LeaseView& lease, const boost::json::value& document, Command& command,
                   Output& out) {
   if (command.json) {
@@ -133,7 +146,10 @@ Result<void> lease_and_run(const Options& options, Command& command, Output& out
   const auto request = request_of(options, command.trailing);
   if (!request) return std::unexpected(request.error());
   const auto answer = acquire(options, *request);
-  if (!answer) return std::unexpected(answer.error());
+  if (!answer) {
+    if (options.key.empty()) give_up(options, request->key);
+    return std::unexpected(answer.error());
+  }
   const auto lease = api::read_lease_view(*answer);
   if (!lease) return std::unexpected(lease.error());
   if (options.keep) return keep(*lease, *answer, command, out);
@@ -159,7 +175,7 @@ void add_lease(CLI::App& app, Command& command) {
   text("--gpu-memory", options->gpu_memory, "the smallest profile with so much memory, as 8GiB",
        "SIZE");
   text("--wait", options->wait, "How long to wait for room (default: 1h, the longest)", "TIME");
-  text("--ttl", options->ttl, "It ends so long after the last renewal (default: 60s)", "TIME");
+  text("--ttl", options->ttl, "It ends so long after the last renewal (default: 60s, or as it is)", "TIME");
   text("--key", options->key, "Your own name for it: asking again gives the same lease", "KEY");
   text("--name", options->name, "A name for people (default: the command's)", "NAME");
   verb->add_option("--label", options->labels, "A label, NAME=VALUE; may be repeated")

@@ -187,6 +187,12 @@ void read_jobs(const Section& in, Config& config) {
   }
 }
 
+void read_leases(const Section& in, Config& config) {
+  in.allow({"linger"});
+  in.read("linger", config.linger);
+  if (config.linger > std::chrono::hours(1)) in.mistake("linger", "at most 1h");
+}
+
 void read_time(const Section& in, const char* key, std::chrono::milliseconds& value) {
   in.read(key, value);
   if (value < std::chrono::milliseconds(10)) in.mistake(key, "at least 10ms");
@@ -236,13 +242,14 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
     const char* name;
     void (*read)(const Section&, Config&);
   };
-  constexpr std::array<Reader, 9> readers = {{{"daemon", read_daemon},
+  constexpr std::array<Reader, 10> readers = {{{"daemon", read_daemon},
                                               {"tcp", read_tcp},
                                               {"access", read_access},
                                               {"log", read_log},
                                               {"device", read_device},
                                               {"scheduler", read_scheduler},
                                               {"jobs", read_jobs},
+                                              {"leases", read_leases},
                                               {"endpoints", read_endpoints},
                                               {"history", read_history}}};
   std::vector<std::string> names;

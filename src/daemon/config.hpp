@@ -81,6 +81,8 @@ struct Config {
   std::uint16_t first_port = 20'000;
   std::uint16_t last_port = 29'999;
   std::string cgroup = "auto";  // auto, off, or a folder of a cgroup v2 hierarchy
+  // [leases]
+  std::chrono::milliseconds linger{120'000};
   // [endpoints]
   Listening endpoints;
   // [history]

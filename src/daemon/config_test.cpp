@@ -26,6 +26,7 @@ TEST(Config, ThePackagedFileIsTheDefaults) {
   EXPECT_EQ(config->admins, defaults.admins);
   EXPECT_EQ(config->tcp.certificate, defaults.tcp.certificate);
   EXPECT_EQ(config->grace, defaults.grace);
+  EXPECT_EQ(config->linger, defaults.linger);
   EXPECT_EQ(config->start_time, defaults.start_time);
   EXPECT_EQ(config->log_bytes, defaults.log_bytes);
   EXPECT_EQ(config->log_files, defaults.log_files);
@@ -74,6 +75,8 @@ cooldown = "10s"
 gain = "0.05"
 window = "22:00-06:00"
 protect_head = false
+[leases]
+linger = "30s"
 [jobs]
 grace = "1s"
 start_time = "3s"

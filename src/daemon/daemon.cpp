@@ -404,6 +404,7 @@ void Daemon::reload() {
   config_.retention = next->retention;
   config_.admins = next->admins;
   config_.limits = next->limits;
+  config_.linger = next->linger;
   parts_->front->reload(config_);
   parts_->hardware->set_fatal_xids(next->fatal_xids);
   parts_->supervisor->set_defaults(supervisor_options(*next));

@@ -53,7 +53,7 @@ struct Front::Parts {
         explainer(engine, reader, access, limits),
         planner(engine, reader, access),
         past(engine, reader, views, access),
-        leases(loop, engine, hardware, views, access, limits),
+        leases(loop, engine, hardware, views, access, limits, config.linger),
         feed(engine, reader, access),
         tokens(engine, access),
         metrics(loop, engine, hardware, endpoints, views, access),
@@ -128,6 +128,7 @@ Leases& Front::leases() { return parts_->leases; }
 void Front::reload(const Config& config) {
   parts_->access.set_group(config.admins);
   parts_->limits.set(config.limits);
+  parts_->leases.set_linger(config.linger);
 }
 
 }  // namespace tangram::daemon

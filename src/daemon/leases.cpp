@@ -41,17 +41,20 @@ struct Leases::Visit {
   Acquired reply;
   std::optional<std::uint64_t> lease;
   bool again = false;  // the lease was open when he came
+  Micros until{0};     // he waits so long
   bool answered = false;
 };
 
 Leases::Leases(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
-               const Views& views, const Access& access, Limits& limits)
+               const Views& views, const Access& access, Limits& limits,
+               std::chrono::milliseconds linger)
     : loop_(loop),
       engine_(engine),
       hardware_(hardware),
       views_(views),
       access_(access),
       limits_(limits),
+      linger_(linger),
       timing_(std::make_unique<Timing>(loop)) {}
 
 Leases::~Leases() { *alive_ = false; }
@@ -101,20 +104,30 @@ std::shared_ptr<void> Leases::acquire(const Caller& caller, const api::LeaseRequ
     });
     return visit;
   }
+  visit->until = Clock::since_boot() + request.wait;
   visits_[*id].push_back(visit);
-  if (row != nullptr) wait_longer(*id, request.wait);
+  if (visit->again) take_over(*id, request);
   return visit;
 }
 
-// Whoever asks again may be more patient.
-void Leases::wait_longer(std::uint64_t id, std::chrono::milliseconds wait) {
-  const store::LeaseRow* lease = engine_.records().lease(id);
-  const Micros until = Clock::since_boot() + wait;
-  if (lease == nullptr || lease->wait_until >= until) return;
-  engine_.post(Input{.event = core::WakeUp{}, .note = [id, until](Records& records) {
-                       store::LeaseRow* mine = records.edit_lease(id);
-                       if (mine != nullptr) mine->wait_until = std::max(mine->wait_until, until);
-                     }});
+// What whoever asks again says anew; he may be less patient than those before him.
+void Leases::take_over(std::uint64_t id, const api::LeaseRequest& request) {
+  engine_.post(Input{.event = core::WakeUp{},
+                     .note =
+                         [id, ttl = request.ttl, linger = request.linger,
+                          wait = request.wait](Records& records) {
+                           store::LeaseRow* mine = records.edit_lease(id);
+                           if (mine == nullptr) return;
+                           if (ttl) mine->ttl = *ttl;
+                           if (linger) mine->linger = *linger;
+                           if (wait.count() == 0) return;
+                           mine->wait_until = std::max(
+                               mine->wait_until, Clock::since_boot() + wait + mine->linger);
+                         },
+                     .done =
+                         [this, alive = alive_](const Result<void>& /*a fact*/) {
+                           if (*alive) sweep();
+                         }});
 }
 
 http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
@@ -177,8 +190,11 @@ void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, con
   store::LeaseRow lease{.job = row.id,
                         .taker = name.taker,
                         .key = request.key,
-                        .ttl = request.ttl,
+                        .ttl = request.ttl.value_or(api::kLeaseTtl),
                         .wait_until = Clock::since_boot() + request.wait};
+  if (!request.key.empty()) lease.linger = request.linger.value_or(linger_);
+  // Who does not wait at all has no place to keep.
+  if (request.wait.count() > 0) lease.wait_until += lease.linger;
   core::JobSpec spec;
   spec.id = core::JobId(row.id);
   spec.profile = row.profile;
@@ -212,14 +228,88 @@ void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, con
                      .wish = true});
 }
 
-// Nobody waits for it any more.
+// One who waited for it has hung up.
 void Leases::left(std::uint64_t id) {
   const auto at = visits_.find(id);
   if (at == visits_.end()) return;
   std::erase_if(at->second, [](const auto& each) { return each.expired(); });
   if (!at->second.empty()) return;
   visits_.erase(at);
-  end(id, "whoever asked for it has left");
+  const store::LeaseRow* lease = engine_.records().lease(id);
+  if (lease == nullptr || lease->linger.count() == 0) {
+    end(id, "whoever asked for it has left");
+  } else {
+    linger(id);
+  }
+}
+
+// Nobody waits for it: it keeps its place for a while, and is granted if its turn comes.
+void Leases::linger(std::uint64_t id) {
+  engine_.post(Input{.event = core::WakeUp{},
+                     .note =
+                         [id](Records& records) {
+                           store::LeaseRow* lease = records.edit_lease(id);
+                           if (lease == nullptr) return;
+                           const Micros until = Clock::since_boot() + lease->linger;
+                           lease->wait_until = std::min(lease->wait_until, until);
+                         },
+                     .done =
+                         [this, alive = alive_](const Result<void>& /*a fact*/) {
+                           if (*alive) sweep();
+                         }});
+}
+
+// For room: one that has a place is as good as granted.
+bool Leases::waits(std::uint64_t id) const {
+  const store::JobRow* row = engine_.records().job(id);
+  if (row == nullptr || row->over || ending_.contains(id)) return false;
+  const auto state = api::find_state(row->state);
+  return state == api::JobState::kQueued || state == api::JobState::kHeld;
+}
+
+// Those whose patience has ended; when the next one's does.
+std::vector<std::shared_ptr<Leases::Visit>> Leases::take_impatient(std::uint64_t id, Micros now,
+                                                                   std::optional<Micros>& next) {
+  std::vector<std::shared_ptr<Visit>> out;
+  std::erase_if(visits_.at(id), [&](const std::weak_ptr<Visit>& each) {
+    auto visit = each.lock();
+    if (!visit) return false;  // on his way out; see left()
+    if (visit->until > now) {
+      next = std::min(next.value_or(visit->until), visit->until);
+      return false;
+    }
+    out.push_back(std::move(visit));
+    return true;
+  });
+  return out;
+}
+
+// There was no room in time for them; others may wait on for the same lease.
+void Leases::tell_impatient(Micros now, std::optional<Micros>& next) {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, visits] : visits_) {
+    if (waits(id)) ids.push_back(id);
+  }
+  for (const std::uint64_t id : ids) {
+    const store::LeaseRow* lease = engine_.records().lease(id);
+    if (lease == nullptr) continue;
+    const auto told = take_impatient(id, now, next);
+    if (told.empty()) continue;
+    const std::string why =
+        cat("no room came free in time: ", views_.why_waiting(*engine_.records().job(id), true));
+    const bool last = visits_.at(id).empty();
+    if (last && lease->linger.count() == 0) {  // first it is over, then they are told
+      visits_.at(id).assign(told.begin(), told.end());
+      no_room_.insert(id);
+      end(id, why);
+      continue;
+    }
+    if (last) {
+      visits_.erase(id);
+      linger(id);
+    }
+    for (const auto& visit : told) visit->tell(std::unexpected(no_room(cat(why, "."))));
+  }
 }
 
 void Leases::answer(std::uint64_t id, const std::optional<api::Problem>& problem) {

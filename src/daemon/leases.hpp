@@ -34,7 +34,7 @@ class Limits;
 class Leases {
  public:
   Leases(boost::asio::io_context& loop, Engine& engine, Hardware& hardware, const Views& views,
-         const Access& access, Limits& limits);
+         const Access& access, Limits& limits, std::chrono::milliseconds linger);
   ~Leases();
   Leases(const Leases&) = delete;
   Leases& operator=(const Leases&) = delete;
@@ -42,9 +42,11 @@ class Leases {
   Leases& operator=(Leases&&) = delete;
 
   void fill(http::Doors& doors);
+  // How long one with a key that waits keeps its place without an asker, unless it says so itself.
+  void set_linger(std::chrono::milliseconds linger) { linger_ = linger; }
 
-  // Those of an earlier daemon: granted ones stay, for a few seconds at least; those whose asker
-  // has left with it are given up. With `rebooted`, all are over.
+  // Those of an earlier daemon: granted ones stay, for a few seconds at least. Of those that wait,
+  // the askers have left with it. With `rebooted`, all are over.
   void adopt(bool rebooted);
   [[nodiscard]] bool owns(core::JobId job) const;
   void start(const core::StartJob& wanted);
@@ -78,8 +80,13 @@ class Leases {
   [[nodiscard]] std::optional<std::uint64_t> find_name(const Name& name) const;
   void ask(const api::LeaseRequest& request, const store::JobRow& row, const Name& name,
            bool over_limit);
+  void take_over(std::uint64_t id, const api::LeaseRequest& request);
   void left(std::uint64_t id);
-  void wait_longer(std::uint64_t id, std::chrono::milliseconds wait);
+  void linger(std::uint64_t id);
+  [[nodiscard]] bool waits(std::uint64_t id) const;
+  void tell_impatient(Micros now, std::optional<Micros>& next);
+  [[nodiscard]] std::vector<std::shared_ptr<Visit>> take_impatient(std::uint64_t id, Micros now,
+                                                                   std::optional<Micros>& next);
   void answer(std::uint64_t id, const std::optional<api::Problem>& problem);
   [[nodiscard]] api::Problem why_over(const store::JobRow& row) const;
 
@@ -108,6 +115,7 @@ class Leases {
 
   // leases_instance.cpp: the instance handed out and taken back
   void adopt(const core::Job& job, bool rebooted);
+  void keep_place(std::uint64_t id);
   void vacate(core::JobId job, core::RunId run);
   void occupied(core::JobId job, core::RunId run, const std::vector<unsigned>& pids);
   void vacated(core::JobId job, core::RunId run, core::GpuId gpu);
@@ -119,9 +127,11 @@ class Leases {
   const Views& views_;
   const Access& access_;
   Limits& limits_;
+  std::chrono::milliseconds linger_;
   std::map<std::uint64_t, std::vector<std::weak_ptr<Visit>>> visits_;  // by lease
   std::map<Name, std::uint64_t> asked_now_;                            // not committed yet
   std::map<std::uint64_t, std::uint32_t> renewing_;  // how often, not committed yet
+  std::set<std::uint64_t> coming_back_;              // their askers are given time to
   std::set<std::uint64_t> ending_;                   // their end is on its way
   std::set<std::uint64_t> no_room_;                  // of these, because none came free in time
   std::unique_ptr<Timing> timing_;

@@ -123,6 +123,26 @@ void Leases::adopt(bool rebooted) {
   sweep();
 }
 
+// Its askers went with the last daemon, and have some seconds at least to come back.
+void Leases::keep_place(std::uint64_t id) {
+  engine_.post(Input{.event = core::WakeUp{},
+                     .note =
+                         [id](Records& records) {
+                           store::LeaseRow* row = records.edit_lease(id);
+                           if (row == nullptr) return;
+                           const auto now = Clock::since_boot();
+                           row->wait_until = std::min(row->wait_until, now + row->linger);
+                           row->wait_until = std::max(row->wait_until, now + Micros(kAfterRestart));
+                         },
+                     .done =
+                         [this, alive = alive_, id](const Result<void>& /*a fact*/) {
+                           if (!*alive) return;
+                           coming_back_.erase(id);
+                           sweep();
+                         }});
+  coming_back_.insert(id);
+}
+
 void Leases::adopt(const core::Job& job, bool rebooted) {
   const std::uint64_t id = job.id.value();
   const store::LeaseRow* lease = engine_.records().lease(id);
@@ -133,8 +153,10 @@ void Leases::adopt(const core::Job& job, bool rebooted) {
   switch (job.phase) {
     case core::JobPhase::kQueued:
     case core::JobPhase::kHeld:
-      if (lease == nullptr || lease->key.empty()) {
+      if (lease == nullptr || lease->linger.count() == 0) {
         end(id, "tangramd was restarted, and whoever asked for it has left");
+      } else {
+        keep_place(id);
       }
       return;
     case core::JobPhase::kPlaced:

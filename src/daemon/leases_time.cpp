@@ -102,16 +102,19 @@ void Leases::release_by_key(const Caller& caller, const Name& name,
 std::optional<Leases::Micros> Leases::due(std::uint64_t id, const store::LeaseRow& lease) const {
   const store::JobRow* row = engine_.records().job(id);
   if (row == nullptr || row->over || ending_.contains(id)) return std::nullopt;
-  const auto state = api::find_state(row->state);
-  // One that has a place is as good as granted: room has come in time.
-  if (state == api::JobState::kQueued || state == api::JobState::kHeld) return lease.wait_until;
-  if (state != api::JobState::kRunning || renewing_.contains(id)) return std::nullopt;
+  if (waits(id)) {
+    if (visits_.contains(id) || coming_back_.contains(id)) return std::nullopt;
+    return lease.wait_until;
+  }
+  const bool granted = row->state == api::name_of(api::JobState::kRunning);
+  if (!granted || renewing_.contains(id)) return std::nullopt;
   return lease.deadline;
 }
 
 void Leases::sweep() {
   const Micros now = Clock::since_boot();
   std::optional<Micros> next;
+  tell_impatient(now, next);
   std::vector<std::uint64_t> ended;
   for (const auto& [id, lease] : engine_.records().leases()) {
     const auto when = due(id, lease);
@@ -129,8 +132,7 @@ void Leases::sweep() {
       const auto ttl = std::chrono::duration_cast<std::chrono::milliseconds>(lease.ttl);
       end(id, cat("it was not renewed within ", api::duration_text(ttl)));
     } else {
-      no_room_.insert(id);
-      end(id, cat("no room came free in time: ", views_.why_waiting(row, true)));
+      end(id, "no room came free in time, and nobody asked for it again");
     }
   }
   timing_->next.cancel();

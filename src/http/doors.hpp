@@ -130,7 +130,8 @@ struct Doors {
   std::function<Answer<api::WhatIf>(const Caller&, const api::WhatIfQuestion&)> what_if;
 
   // The reply comes when the lease is granted, or says why it was not (409 no-room after its wait).
-  // Whoever drops the token before that has left: a lease that still waits is given up.
+  // Whoever drops the token before that has left: a lease that still waits is given up, with a key
+  // only after a while.
   struct Acquired {
     api::LeaseView lease;
     bool again = false;  // it was open already when it was asked for

@@ -109,7 +109,7 @@ class TestLeases {
       lease.view.taker_uid = caller.uid;
       lease.view.key = request.key;
       lease.view.profile = request.profile;
-      lease.view.ttl = request.ttl;
+      lease.view.ttl = request.ttl.value_or(api::kLeaseTtl);
       lease.token = token;
       lease.reply = std::move(reply);
       if (request.profile == "9g.90gb") {
@@ -131,9 +131,9 @@ class TestLeases {
       if (!leases_.contains(id)) return std::unexpected(none());
       return leases_.at(id).view;
     };
-    d.leases_by_key =
-        [this](const Caller& caller, const std::string& key,
-               std::optional<std::uint32_t> uid) -> Answer<std::vector<api::LeaseView>> {
+    d.leases_by_key = [this](
+                          const Caller& caller, const std::string& key,
+                          std::optional<std::uint32_t> uid) -> Answer<std::vector<api::LeaseView>> {
       const Lease* found = find(key, uid.value_or(caller.uid));
       if (found == nullptr) return std::unexpected(none());
       return std::vector{found->view};

@@ -233,7 +233,7 @@ TEST(Leases, ComeBackUntilTheyAreOver) {
     auto store = open_at(folder.at("tangram.db"));
     Changes changes;
     changes.jobs = {job_row(1), job_row(2), job_row(3, true, wall(1))};
-    changes.leases = {{.job = 1, .taker = 7, .key = "a", .ttl = 5s, .wait_until = 9s},
+    changes.leases = {{.job = 1, .taker = 7, .key = "a", .ttl = 5s, .linger = 2s, .wait_until = 9s},
                       {.job = 2,
                        .key = "",
                        .ttl = 1s,
@@ -250,6 +250,8 @@ TEST(Leases, ComeBackUntilTheyAreOver) {
   EXPECT_EQ(contents->leases[0].taker, 7U);
   EXPECT_EQ(contents->leases[0].key, "a");
   EXPECT_EQ(contents->leases[0].ttl, 5s);
+  EXPECT_EQ(contents->leases[0].linger, 2s);
+  EXPECT_EQ(contents->leases[0].wait_until, 9s);
   EXPECT_FALSE(contents->leases[0].deadline);
   EXPECT_EQ(contents->leases[1].deadline, 123'456us);
   EXPECT_EQ(contents->leases[1].granted, wall(7));

@@ -29,6 +29,7 @@ ALTER TABLE forgotten ADD COLUMN used_since INTEGER NOT NULL DEFAULT 0;
 UPDATE forgotten SET used_since = coalesce((SELECT min(ended) FROM jobs WHERE over = 1),
     (SELECT max(wall) FROM journal), 0) WHERE jobs > 0;
 ALTER TABLE leases ADD COLUMN taker INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE leases ADD COLUMN linger INTEGER NOT NULL DEFAULT 0;
 UPDATE leases SET taker = (SELECT uid FROM jobs WHERE jobs.id = leases.job);
 UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.move', json_object(
     'way', CASE WHEN json_extract(request, '$.movable') = 1

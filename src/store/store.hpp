@@ -139,7 +139,8 @@ struct LeaseRow {
   std::uint32_t taker = 0;  // who asked for it: perhaps an admin, for the job's user
   std::string key = {};
   std::chrono::microseconds ttl{0};
-  std::chrono::microseconds wait_until{0};
+  std::chrono::microseconds linger{0};      // how long it keeps its place when nobody asks for it
+  std::chrono::microseconds wait_until{0};  // then it is given up if nobody asks for it
   std::optional<std::chrono::microseconds> deadline = {};  // once granted
   std::optional<WallTime> granted = {};
 };

@@ -188,7 +188,10 @@ TEST(Leases, AreGivenUpWithoutRoomOrAsker) {
   EXPECT_EQ(text(refused, "type"), "urn:tangram:no-room");
   EXPECT_NE(text(refused, "detail").find("no GPU has room"), std::string::npos) << refused;
   acquire(node, {{"profile", "1g.5gb"}, {"wait", "300ms"}}, 409);
-  Asker asker(node, {{"profile", "1g.5gb"}, {"wait", "50s"}, {"key", "k"}});
+  acquire(node, {{"profile", "1g.5gb"}, {"key", "now or never"}}, 409);
+  eventually("nothing is left of it",
+             [&] { return node.ask("GET", "/v1/leases").as_array().size() == 1; });
+  Asker asker(node, {{"profile", "1g.5gb"}, {"wait", "50s"}});
   const std::uint64_t id = waiting(node);
   asker.hang_up();
   EXPECT_EQ(text(await(node, id, "over"), "reason"), "whoever asked for it has left");
@@ -232,6 +235,74 @@ TEST(Leases, ThatWaitOutliveARestartOnlyWithAKey) {
     const auto found = node.try_ask("GET", "/v1/leases?key=k", std::nullopt);
     return found && text(found->as_array().front(), "state") == "granted";
   });
+}
+
+// One waits for an hour, another not at all: each is answered in his own time.
+TEST(Leases, OfTheSameKeyAreWaitedForByEachAsLongAsHeLikes) {
+  Node node({.emulate = kOneGpu});
+  node.start();
+  const std::uint64_t first = id_of(acquire(node, {{"profile", "7g.40gb"}, {"ttl", "1h"}}));
+  json::object request{{"profile", "1g.5gb"}, {"ttl", "7d"}, {"wait", "1h"}, {"key", "k"}};
+  Asker patient(node, request);
+  const std::uint64_t id = waiting(node);
+  request["wait"] = "0s";
+  EXPECT_EQ(text(acquire(node, request, 409), "type"), "urn:tangram:no-room");
+  request["wait"] = "100ms";
+  acquire(node, request, 409);
+  EXPECT_EQ(state(node, id), "waiting");
+  node.ask("DELETE", cat("/v1/leases/", first));
+  const json::value granted = patient.wait();
+  EXPECT_EQ(id_of(granted), id);
+  // Asked for again without a time to live, it keeps the one it has.
+  const json::value again = acquire(node, {{"profile", "1g.5gb"}, {"key", "k"}}, 200);
+  EXPECT_EQ(text(again, "ttl"), text(granted, "ttl"));
+  EXPECT_GE(text(again, "expires"), text(granted, "expires"));
+  EXPECT_EQ(text(acquire(node, {{"profile", "1g.5gb"}, {"key", "k"}, {"ttl", "1h"}}, 200), "ttl"),
+            "1h");
+}
+
+// Who asks again and again, as plugins do, goes on where he stood.
+TEST(Leases, ThatWaitWithAKeyKeepTheirPlace) {
+  Node node({.emulate = kOneGpu});
+  node.start();
+  const std::uint64_t first = id_of(acquire(node, {{"profile", "7g.40gb"}, {"ttl", "1h"}}));
+  const json::object request{
+      {"profile", "7g.40gb"}, {"ttl", "1h"}, {"wait", "50s"}, {"key", "pod"}};
+  Asker asker(node, request);
+  const std::uint64_t id = waiting(node);
+  asker.hang_up();
+  json::object brief = request;
+  brief["wait"] = "10ms";
+  acquire(node, brief, 409);
+  const auto behind = node.submit("7g.40gb", "exec sleep 1000");
+  acquire(node, brief, 409);
+  node.kill();  // nor does a restart cost it
+  node.start();
+  EXPECT_EQ(state(node, id), "waiting");
+  node.ask("DELETE", cat("/v1/leases/", first));
+  await(node, id, "granted");  // without an asker
+  EXPECT_EQ(node.state(behind), "queued");
+  EXPECT_EQ(id_of(acquire(node, request, 200)), id);
+}
+
+TEST(Leases, KeepTheirPlaceForAWhileOnly) {
+  Node node({.emulate = kOneGpu, .config = "[leases]\nlinger = \"300ms\"\n"});
+  node.start();
+  acquire(node, {{"profile", "7g.40gb"}, {"ttl", "1h"}});
+  acquire(node, {{"profile", "1g.5gb"}, {"wait", "10ms"}, {"key", "a"}}, 409);
+  const std::uint64_t forgotten = waiting(node);
+  EXPECT_EQ(text(await(node, forgotten, "over"), "reason"),
+            "no room came free in time, and nobody asked for it again");
+  // As long as it says itself; and not at all.
+  const json::object longer{
+      {"profile", "1g.5gb"}, {"wait", "10ms"}, {"key", "b"}, {"linger", "1h"}};
+  acquire(node, longer, 409);
+  const std::uint64_t kept = waiting(node);
+  const json::object never{{"profile", "1g.5gb"}, {"wait", "10ms"}, {"key", "c"}, {"linger", 0}};
+  acquire(node, never, 409);
+  EXPECT_EQ(node.ask("GET", "/v1/leases").as_array().size(), 2U);
+  EXPECT_EQ(state(node, kept), "waiting");
+  acquire(node, {{"profile", "1g.5gb"}, {"linger", "1m"}}, 400);
 }
 
 TEST(Leases, EndWithTheirGpu) {
