@@ -13,6 +13,7 @@ boost::json::value to_json(const EventView& event) {
                              {"kind", event.kind},
                              {"job", or_null(event.job)},
                              {"name", text_or_null(event.name)},
+                             {"key", text_or_null(event.key)},
                              {"user", text_or_null(event.user)},
                              {"profile", text_or_null(event.profile)},
                              {"gpu", or_null(event.gpu)},
@@ -31,6 +32,7 @@ Result<EventView> read_event_view(const boost::json::value& document) {
   event.kind = fields.text("kind");
   event.job = fields.number("job", {0, kMost});
   event.name = fields.text("name");
+  event.key = fields.text("key");
   event.user = fields.text("user");
   event.profile = fields.text("profile");
   event.gpu = fields.number32("gpu");

@@ -23,6 +23,7 @@ struct EventView {
   std::string kind;
   std::optional<std::uint64_t> job;  // or lease
   std::string name;                  // of the job
+  std::string key;                   // of a lease that has one
   std::string user;                  // its owner; or who did it
   std::string profile;
   std::optional<std::uint32_t> gpu;

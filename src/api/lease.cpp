@@ -117,6 +117,7 @@ json::value to_json(const LeaseView& lease) {
                       {"uuid", text_or_null(lease.mig_uuid)},
                       {"cdi", text_or_null(lease.cdi)},
                       {"environment", texts_json(lease.environment)},
+                      {"labels", texts_json(lease.labels)},
                       {"ttl", duration_text(lease.ttl)},
                       {"asked", wall_text(lease.asked)},
                       {"granted", or_null(lease.granted)},
@@ -135,6 +136,7 @@ Result<LeaseView> read_lease_view(const json::value& document) {
   lease.state = static_cast<LeaseState>(fields.word("state", kStates).value_or(0));
   lease.reason = fields.text("reason");
   read_place(fields, lease);
+  lease.labels = fields.text_map("labels", kEnvironmentLimits);
   read_times(fields, lease);
   if (mistakes.first()) return std::unexpected(*mistakes.first());
   return lease;

@@ -34,7 +34,7 @@ struct LeaseRequest {
   // How long one that waits keeps its place when nobody asks for it any more, 0 to 1 hour; only
   // with a key, by which it is asked for again. Unset: as the node is configured.
   std::optional<std::chrono::milliseconds> linger;
-  std::optional<std::uint32_t> uid;       // for whom; only admins may name another
+  std::optional<std::uint32_t> uid;  // for whom; only admins may name another
   std::map<std::string, std::string> labels;
 
   friend bool operator==(const LeaseRequest&, const LeaseRequest&) = default;
@@ -66,6 +66,7 @@ struct LeaseView {
   // What the holder's process needs: CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES, TANGRAM_…; only
   // while granted, and only for its owner and admins.
   std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> labels;  // for its owner and admins
   std::chrono::milliseconds ttl{0};
   WallTime asked{};
   std::optional<WallTime> granted;

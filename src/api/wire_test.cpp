@@ -122,6 +122,7 @@ TEST(LeaseJson, ViewsComeBackTheSame) {
            .mig_uuid = "MIG-1",
            .cdi = "nvidia.com/gpu=MIG-1",
            .environment = {{"CUDA_VISIBLE_DEVICES", "MIG-1"}},
+           .labels = {{"team", "a"}},
            .ttl = milliseconds(1'500),
            .asked = kWhen,
            .granted = kWhen,
@@ -152,7 +153,7 @@ TEST(TokenJson, ComesBackTheSame) {
   EXPECT_EQ(to_json(*read_token_request(to_json(request))), to_json(request));
   EXPECT_EQ(read_token_request(parsed("{}"))->ttl, std::chrono::hours(24 * 30));
   EXPECT_EQ(read_token_request(parsed("{}"))->scope, Scope::kWrite);
-  const TokenView token{1, "ci", "ann", 7, Scope::kAdmin, kWhen, kWhen, true, "tangram_1_x"};
+  const TokenView token{1, "ci", "ann", 7, Scope::kAdmin, kWhen, kWhen, true, 3, "tangram_1_x"};
   expect_round_trip(token, read_token_view);
   EXPECT_FALSE(to_json(TokenView{}).as_object().contains("secret"));
 }
@@ -192,8 +193,9 @@ TEST(EventJson, ComesBackTheSame) {
   EventView small;
   small.kind = "gpu.added";
   expect_round_trip(small, read_event_view);
-  expect_round_trip(EventView{1, kWhen, "job.running", 7, "n", "ann", "1g.5gb", 2, 3, "It runs."},
-                    read_event_view);
+  expect_round_trip(
+      EventView{1, kWhen, "lease.granted", 7, "n", "k", "ann", "1g.5gb", 2, 3, "It is."},
+      read_event_view);
   EXPECT_THAT(refused(read_event_view, R"({"kind":"x"})"), StartsWith("id: is missing"));
   EXPECT_THAT(refused(read_event_view, R"({"id":1})"), StartsWith("kind: is missing"));
 }

@@ -14,8 +14,8 @@
 #include "cli/lease_run.hpp"
 #include "cli/lease_verbs.hpp"
 #include "cli/log_copy.hpp"
+#include "cli/user_number.hpp"
 #include "files/json_text.hpp"
-#include "http/query.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -25,7 +25,7 @@ constexpr auto kPatience = std::chrono::seconds(30);
 
 struct Options {
   DaemonOptions daemon;
-  std::string profile, gpu_memory, wait, ttl, key, name;
+  std::string profile, gpu_memory, wait, ttl, key, name, user;
   std::vector<std::string> labels;
   bool keep = false;
   bool quiet = false;
@@ -72,6 +72,11 @@ Result<api::LeaseRequest> request_of(const Options& o, const std::vector<std::st
   request.wait = *wait;
   request.key = o.key.empty() ? own_key() : o.key;
   if (o.key.empty()) request.linger = kOwnLinger;
+  if (!o.user.empty()) {
+    const auto uid = uid_of(o.user);
+    if (!uid) return std::unexpected(uid.error());
+    request.uid = *uid;
+  }
   request.name = o.name;
   if (request.name.empty() && !command.empty()) {
     request.name = command.front().substr(command.front().rfind('/') + 1);
@@ -119,11 +124,13 @@ void release(const Options& options, const api::LeaseView& lease) {
 
 // It would keep its place for somebody who does not come back. If that cannot be said now, it ends
 // by itself soon.
-void give_up(const Options& options, const std::string& key) {
+void give_up(const Options& options, const api::LeaseRequest& request) {
   auto client = connect_to(socket_of(options.daemon));
   if (!client) return;
-  static_cast<void>(
-      client->request("DELETE", cat("/v1/leases?key=", http::percent_encoded(key))));
+  RequestTarget target("/v1/leases");
+  target.add("key", request.key);
+  if (request.uid) target.add("uid", std::to_string(*request.uid));
+  static_cast<void>(client->request("DELETE", target.text()));
 }
 
 Result<void> keep(const api::LeaseView& lease, const boost::json::value& document, Command& command,
@@ -147,7 +154,7 @@ Result<void> lease_and_run(const Options& options, Command& command, Output& out
   if (!request) return std::unexpected(request.error());
   const auto answer = acquire(options, *request);
   if (!answer) {
-    if (options.key.empty()) give_up(options, request->key);
+    if (options.key.empty()) give_up(options, *request);
     return std::unexpected(answer.error());
   }
   const auto lease = api::read_lease_view(*answer);
@@ -175,8 +182,11 @@ void add_lease(CLI::App& app, Command& command) {
   text("--gpu-memory", options->gpu_memory, "the smallest profile with so much memory, as 8GiB",
        "SIZE");
   text("--wait", options->wait, "How long to wait for room (default: 1h, the longest)", "TIME");
-  text("--ttl", options->ttl, "It ends so long after the last renewal (default: 60s, or as it is)", "TIME");
+  text("--ttl", options->ttl, "It ends so long after the last renewal (default: 60s, or as it is)",
+       "TIME");
   text("--key", options->key, "Your own name for it: asking again gives the same lease", "KEY");
+  text("--user", options->user, "For whom it is; only admins may name another (default: you)",
+       "USER");
   text("--name", options->name, "A name for people (default: the command's)", "NAME");
   verb->add_option("--label", options->labels, "A label, NAME=VALUE; may be repeated")
       ->option_text("NAME=VALUE")
@@ -186,6 +196,7 @@ void add_lease(CLI::App& app, Command& command) {
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);
   add_lease_list(*verb, command);
+  add_lease_show(*verb, command);
   add_lease_renew(*verb, command);
   add_lease_release(*verb, command);
   verb->footer(

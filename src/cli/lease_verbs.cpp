@@ -1,4 +1,5 @@
-// `tangram lease list`, `renew` and `release`: the leases there are.
+// `tangram lease list`, `show`, `renew` and `release`: the leases there are, by their numbers or by
+// the keys with which they were taken.
 #include "cli/lease_verbs.hpp"
 
 #include <boost/json/array.hpp>
@@ -8,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
+#include "cli/user_number.hpp"
 #include "cli/watch.hpp"
 #include "files/json_text.hpp"
 
@@ -74,8 +76,28 @@ Result<void> list(const ListOptions& options, Command& command, Output& out) {
 struct ChangeOptions {
   DaemonOptions daemon;
   std::vector<std::uint64_t> leases;
-  std::string ttl;
+  std::string ttl, key, user;
 };
+
+// "/v1/leases?key=…&uid=…"
+Result<std::string> target_by_key(const ChangeOptions& options) {
+  RequestTarget target("/v1/leases");
+  target.add("key", options.key);
+  if (options.user.empty()) return target.text();
+  const auto uid = uid_of(options.user);
+  if (!uid) return std::unexpected(uid.error());
+  target.add("uid", std::to_string(*uid));
+  return target.text();
+}
+
+// A lease is named by its number, or by its key and whose it is.
+Result<void> check_names(const ChangeOptions& options) {
+  if (options.leases.empty() == options.key.empty()) {
+    return invalid("say which: the numbers of leases, or --key KEY.");
+  }
+  if (options.key.empty() && !options.user.empty()) return invalid("--user goes with --key.");
+  return {};
+}
 
 // The same question for every lease that was named, and what came of it in a line each.
 Result<void> change(const ChangeOptions& options, std::string_view method, std::string_view tail,
@@ -106,8 +128,61 @@ Result<void> renew(const ChangeOptions& options, Command& command, Output& out) 
   return change(options, "POST", "/renew", body, command, out);
 }
 
+// One that was taken with a key; that there is none is as good.
+Result<void> release_by_key(const ChangeOptions& options, Command& command, Output& out) {
+  const auto target = target_by_key(options);
+  if (!target) return std::unexpected(target.error());
+  const auto answer = ask(options.daemon, "DELETE", *target);
+  if (!answer) return std::unexpected(answer.error());
+  boost::json::array documents;
+  if (answer->is_null()) {
+    if (!command.json) out.line("no lease with this key is open");
+  } else {
+    const auto lease = api::read_lease_view(*answer);
+    if (!lease) return std::unexpected(lease.error());
+    if (!command.json) out.line(cat("lease ", lease->id, " is ", name_of(lease->state)));
+    documents.push_back(*answer);
+  }
+  if (command.json) out.add(files::json_text(documents));
+  return {};
+}
+
 Result<void> release(const ChangeOptions& options, Command& command, Output& out) {
+  if (auto ok = check_names(options); !ok) return ok;
+  if (!options.key.empty()) return release_by_key(options, command, out);
   return change(options, "DELETE", "", std::nullopt, command, out);
+}
+
+Result<void> show(const ChangeOptions& options, Command& command, Output& out) {
+  if (auto ok = check_names(options); !ok) return ok;
+  boost::json::array documents;
+  if (!options.key.empty()) {
+    const auto target = target_by_key(options);
+    if (!target) return std::unexpected(target.error());
+    const auto answer = ask(options.daemon, "GET", *target);
+    if (!answer) return std::unexpected(answer.error());
+    documents = answer->as_array();
+  }
+  for (const std::uint64_t id : options.leases) {
+    auto answer = ask(options.daemon, "GET", cat("/v1/leases/", id));
+    if (!answer) return std::unexpected(answer.error());
+    documents.push_back(*std::move(answer));
+  }
+  if (command.json) {
+    out.add(files::json_text(documents));
+    return {};
+  }
+  const auto leases = read_list(boost::json::value(documents), api::read_lease_view);
+  if (!leases) return std::unexpected(leases.error());
+  for (const api::LeaseView& lease : *leases) print(lease, out);
+  return {};
+}
+
+void add_names(CLI::App& verb, ChangeOptions& options) {
+  verb.add_option("LEASE", options.leases, "Their numbers; or");
+  verb.add_option("--key", options.key, "the key with which it was taken")->option_text("KEY");
+  verb.add_option("--user", options.user, "With --key: for whom it was taken (default: you)")
+      ->option_text("USER");
 }
 
 }  // namespace
@@ -122,6 +197,11 @@ void print(const api::LeaseView& lease, Output& out) {
   };
   add("reason", lease.reason);
   add("key", lease.key);
+  if (lease.taker_uid != lease.uid) {
+    add("user", lease.user);
+    add("taken by", lease.taker);
+  }
+  for (const auto& [name, value] : lease.labels) add("label", cat(name, '=', value));
   add("profile", lease.profile);
   if (lease.gpu) {
     add("place", cat("GPU ", *lease.gpu, lease.start ? cat(", slice ", *lease.start) : ""));
@@ -150,10 +230,17 @@ void add_lease_renew(CLI::App& lease, Command& command) {
 
 void add_lease_release(CLI::App& lease, Command& command) {
   const auto options = std::make_shared<ChangeOptions>();
-  add_daemon_verb(lease, command, "release", "End leases; the instance is free once it is empty",
-                  options, release)
-      ->add_option("LEASE", options->leases, "Their numbers")
-      ->required();
+  CLI::App* verb =
+      add_daemon_verb(lease, command, "release",
+                      "End leases; the instance is free once it is empty", options, release);
+  add_names(*verb, *options);
+}
+
+void add_lease_show(CLI::App& lease, Command& command) {
+  const auto options = std::make_shared<ChangeOptions>();
+  CLI::App* verb =
+      add_daemon_verb(lease, command, "show", "Show leases, with their environment", options, show);
+  add_names(*verb, *options);
 }
 
 }  // namespace tangram::cli

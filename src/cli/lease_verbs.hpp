@@ -10,6 +10,7 @@ namespace tangram::cli {
 void print(const api::LeaseView& lease, Output& out);
 
 void add_lease_list(CLI::App& lease, Command& command);
+void add_lease_show(CLI::App& lease, Command& command);
 void add_lease_renew(CLI::App& lease, Command& command);
 void add_lease_release(CLI::App& lease, Command& command);
 

@@ -2,7 +2,6 @@
 // output and nowhere else, and only when it is made.
 #include "api/token.hpp"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <boost/json/array.hpp>
@@ -12,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
+#include "cli/user_number.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -22,17 +22,6 @@ struct CreateOptions {
   std::string name, user, scope, ttl;
   bool quiet = false;
 };
-
-Result<std::uint32_t> uid_of(const std::string& user) {
-  if (const auto number = number_in(user); number && *number <= UINT32_MAX) {
-    return static_cast<std::uint32_t>(*number);
-  }
-  const passwd* entry = ::getpwnam(user.c_str());
-  if (entry == nullptr) {
-    return not_found(cat("--user: there is no user ", tangram::quoted(user), " here."));
-  }
-  return entry->pw_uid;
-}
 
 Result<api::TokenRequest> request_of(const CreateOptions& o) {
   api::TokenRequest request;

@@ -49,6 +49,7 @@ void Happenings::happen_to(std::uint64_t job, std::string_view job_kind,
              cat(is_lease ? "lease " : "job ", job, " (", printable(row->name), ") ", what));
   view.job = job;
   view.name = row->name;
+  if (const store::LeaseRow* lease = records_.lease(job)) view.key = lease->key;
   view.user = row->user;
   view.profile = row->profile;
   view.gpu = row->gpu;

@@ -192,6 +192,9 @@ void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, con
                         .key = request.key,
                         .ttl = request.ttl.value_or(api::kLeaseTtl),
                         .wait_until = Clock::since_boot() + request.wait};
+  if (!request.labels.empty()) {
+    lease.labels = boost::json::serialize(api::to_json(request).at("labels"));
+  }
   if (!request.key.empty()) lease.linger = request.linger.value_or(linger_);
   // Who does not wait at all has no place to keep.
   if (request.wait.count() > 0) lease.wait_until += lease.linger;

@@ -1,6 +1,9 @@
 // See leases.hpp: how leases look to callers.
 #include <algorithm>
 
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+
 #include "base/text.hpp"
 #include "daemon/hardware.hpp"
 #include "daemon/leases.hpp"
@@ -17,6 +20,16 @@ api::LeaseState state_of(const store::JobRow& row) {
   if (row.state == api::name_of(api::JobState::kRunning)) return api::LeaseState::kGranted;
   if (row.state == api::name_of(api::JobState::kStopping)) return api::LeaseState::kReleasing;
   return api::LeaseState::kWaiting;
+}
+
+std::map<std::string, std::string> labels_in(const std::string& stored) {
+  std::map<std::string, std::string> labels;
+  if (stored.empty()) return labels;
+  const boost::json::value parsed = boost::json::parse(stored);
+  for (const auto& [name, value] : parsed.as_object()) {
+    labels.emplace(name, value.as_string());
+  }
+  return labels;
 }
 
 }  // namespace
@@ -103,6 +116,7 @@ api::LeaseView Leases::view(const Caller& caller, const store::JobRow& row,
   view.asked = row.submitted;
   view.granted = lease.granted;
   view.ended = row.ended;
+  if (access_.may_read(caller, row.uid)) view.labels = labels_in(lease.labels);
   if (view.state != api::LeaseState::kGranted) return view;
   if (lease.deadline) view.expires = Clock::wall() + (*lease.deadline - Clock::since_boot());
   if (!access_.may_read(caller, row.uid)) return view;

@@ -233,7 +233,13 @@ TEST(Leases, ComeBackUntilTheyAreOver) {
     auto store = open_at(folder.at("tangram.db"));
     Changes changes;
     changes.jobs = {job_row(1), job_row(2), job_row(3, true, wall(1))};
-    changes.leases = {{.job = 1, .taker = 7, .key = "a", .ttl = 5s, .linger = 2s, .wait_until = 9s},
+    changes.leases = {{.job = 1,
+                       .taker = 7,
+                       .key = "a",
+                       .labels = "{}",
+                       .ttl = 5s,
+                       .linger = 2s,
+                       .wait_until = 9s},
                       {.job = 2,
                        .key = "",
                        .ttl = 1s,
@@ -249,6 +255,7 @@ TEST(Leases, ComeBackUntilTheyAreOver) {
   ASSERT_EQ(contents->leases.size(), 2U);
   EXPECT_EQ(contents->leases[0].taker, 7U);
   EXPECT_EQ(contents->leases[0].key, "a");
+  EXPECT_EQ(contents->leases[0].labels, "{}");
   EXPECT_EQ(contents->leases[0].ttl, 5s);
   EXPECT_EQ(contents->leases[0].linger, 2s);
   EXPECT_EQ(contents->leases[0].wait_until, 9s);

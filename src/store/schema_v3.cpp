@@ -30,6 +30,7 @@ UPDATE forgotten SET used_since = coalesce((SELECT min(ended) FROM jobs WHERE ov
     (SELECT max(wall) FROM journal), 0) WHERE jobs > 0;
 ALTER TABLE leases ADD COLUMN taker INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE leases ADD COLUMN linger INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE leases ADD COLUMN labels TEXT NOT NULL DEFAULT '';
 UPDATE leases SET taker = (SELECT uid FROM jobs WHERE jobs.id = leases.job);
 UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.move', json_object(
     'way', CASE WHEN json_extract(request, '$.movable') = 1

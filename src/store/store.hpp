@@ -138,6 +138,7 @@ struct LeaseRow {
   std::uint64_t job = 0;
   std::uint32_t taker = 0;  // who asked for it: perhaps an admin, for the job's user
   std::string key = {};
+  std::string labels = {};  // a JSON object; empty: none
   std::chrono::microseconds ttl{0};
   std::chrono::microseconds linger{0};      // how long it keeps its place when nobody asks for it
   std::chrono::microseconds wait_until{0};  // then it is given up if nobody asks for it

@@ -1,5 +1,6 @@
 // `tangram lease` through the real program and the real daemon: a command on a leased instance.
 #include <csignal>
+#include <unistd.h>
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
@@ -139,6 +140,27 @@ TEST_F(LeaseCli, KeptRenewedListedReleased) {
   EXPECT_THAT(run({"lease", "renew", id}, 1), StartsWith("tangram: "));
   EXPECT_THAT(run({"lease", "release", "999"}, 2), StartsWith("tangram: "));
   EXPECT_THAT(run({"lease", "--keep", "-p", "1g.5gb", "--", "true"}, 125), HasSubstr("--keep"));
+}
+
+TEST_F(LeaseCli, NamedByItsKey) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  const std::string text =
+      node_.tangram({"lease", "--keep", "-p", "1g.5gb", "--ttl", "10m", "--key", "slurm/7",
+                     "--user", "nobody", "--label", "team=red"});
+  EXPECT_THAT(text, HasSubstr("nobody"));
+  EXPECT_THAT(text, HasSubstr("team=red"));
+  EXPECT_THAT(run({"lease", "show", "--key", "slurm/7"}, 2), HasSubstr("no open lease"));
+  const std::string shown = run({"lease", "show", "--key", "slurm/7", "--user", "nobody"}, 0);
+  EXPECT_THAT(shown, HasSubstr("taken by"));
+  EXPECT_THAT(shown, HasSubstr("CUDA_VISIBLE_DEVICES=MIG-"));
+  EXPECT_THAT(run({"lease", "release", "--key", "slurm/7"}, 0), HasSubstr("no lease with this"));
+  EXPECT_THAT(run({"lease", "release", "--key", "slurm/7", "--user", "nobody"}, 0),
+              StartsWith("lease "));
+  expect_none_open();
+  EXPECT_EQ(run({"lease", "release", "--key", "slurm/7", "--user", "nobody"}, 0),
+            "no lease with this key is open\n");
+  EXPECT_THAT(run({"lease", "release"}, 2), HasSubstr("say which"));
+  EXPECT_THAT(run({"lease", "release", "1", "--user", "nobody"}, 2), HasSubstr("goes with --key"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
@@ -91,6 +92,33 @@ TEST(Leases, AreGrantedRenewedAndReleased) {
   EXPECT_EQ(text(node.ask("POST", cat("/v1/leases/", id, "/renew"), 409, json::object{}), "type"),
             "urn:tangram:conflict");
   EXPECT_TRUE(node.ask("GET", "/v1/leases").as_array().empty());
+}
+
+TEST(Leases, ShowTheirLabelsAndTheirKeyInEvents) {
+  Node node;
+  node.start();
+  const json::object labels{{"pod", "a/b"}, {"team", "red"}};
+  const json::value lease =
+      acquire(node, {{"profile", "1g.5gb"}, {"ttl", "1h"}, {"key", "pod/1"}, {"labels", labels}});
+  EXPECT_EQ(lease.at("labels"), labels);
+  node.kill();
+  node.start();
+  EXPECT_EQ(node.ask("GET", cat("/v1/leases/", id_of(lease))).at("labels"), labels);
+  node.ask("DELETE", cat("/v1/leases/", id_of(lease)));
+  await(node, id_of(lease), "over");
+  EXPECT_EQ(node.ask("GET", cat("/v1/leases/", id_of(lease))).at("labels"), labels);
+  auto client = http::Client::open(node.socket());
+  ASSERT_TRUE(client);
+  std::vector<std::string> kinds;
+  const auto told = client->events(
+      "/v1/events?after=0&follow=false&kind=lease", [&](const http::EventPiece& piece) {
+        EXPECT_EQ(text(json::parse(piece.data), "key"), "pod/1") << piece.data;
+        kinds.emplace_back(piece.kind);
+        return true;
+      });
+  EXPECT_TRUE(told);
+  EXPECT_EQ(kinds.front(), "lease.waiting");
+  EXPECT_EQ(kinds.back(), "lease.over");
 }
 
 TEST(Leases, EndByThemselvesUnlessRenewed) {
