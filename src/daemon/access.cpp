@@ -160,6 +160,12 @@ http::Answer<void> Access::admit_change(const http::Caller& caller) const {
       forbidden("this token may only look: its scope is read. Use one with the scope write."));
 }
 
+http::Answer<void> Access::admit_submission(const http::Caller& caller) const {
+  if (auto admitted = admit_change(caller); !admitted || !only_admins_submit_) return admitted;
+  return require_admin(caller,
+                       "submit jobs or take leases on this node (access.submit is \"admins\")");
+}
+
 http::Answer<void> Access::require_admin(const http::Caller& caller, std::string_view deed) const {
   if (auto admitted = admit_change(caller); !admitted) return admitted;
   if (is_admin(caller)) return {};
@@ -184,9 +190,9 @@ http::Answer<void> Access::require_taker(const http::Caller& caller, std::uint32
   if (taker == owner) return require_control(caller, owner, what, deed);
   if (auto admitted = admit_change(caller); !admitted) return admitted;
   if (caller.uid == taker || is_admin(caller)) return {};
-  return std::unexpected(forbidden(cat(what, " was taken by ", user_name(taker), " for ",
-                                       user_name(owner), ": only ", user_name(taker),
-                                       " and admins may ", deed, " it.")));
+  return std::unexpected(
+      forbidden(cat(what, " was taken by ", user_name(taker), " for ", user_name(owner), ": only ",
+                    user_name(taker), " and admins may ", deed, " it.")));
 }
 
 http::Answer<void> Access::require_read(const http::Caller& caller, std::uint32_t owner,

@@ -38,6 +38,8 @@ class Access {
   bool settle(std::chrono::milliseconds patience);
   // Of another group, nobody is a member until it could be read.
   void set_group(std::string admins_group);
+  // Whether only admins may submit and lease, as where another scheduler does so for all others.
+  void set_submitters(bool only_admins) { only_admins_submit_ = only_admins; }
 
   [[nodiscard]] bool is_admin(const http::Caller& caller) const;
   // Of things that belong to `owner`: their output and environment; what happens to them.
@@ -48,6 +50,8 @@ class Access {
   [[nodiscard]] http::Answer<void> admit(const http::Caller& caller) const;
   // The same for what changes something.
   [[nodiscard]] http::Answer<void> admit_change(const http::Caller& caller) const;
+  // The same for jobs and leases that he asks for.
+  [[nodiscard]] http::Answer<void> admit_submission(const http::Caller& caller) const;
   // "cordon GPUs": what only admins may.
   [[nodiscard]] http::Answer<void> require_admin(const http::Caller& caller,
                                                  std::string_view deed) const;
@@ -69,6 +73,7 @@ class Access {
 
   Lookup lookup_;
   std::string group_name_;
+  bool only_admins_submit_ = false;
   mutable std::optional<Group> group_;          // if there is such a group
   mutable std::shared_ptr<Question> question_;  // that has no answer yet, or one not taken yet
   mutable bool asks_again_ = false;             // once it has

@@ -148,6 +148,21 @@ TEST(Access, RefusalsSayWhoMay) {
   EXPECT_THAT(control.error().detail, HasSubstr("only its owner and admins may cancel it"));
 }
 
+TEST(Access, SubmissionsMayBeTheAdmins) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  Access access("");
+  EXPECT_TRUE(access.admit_submission(caller(kSomebody)));
+  access.set_submitters(true);
+  EXPECT_TRUE(access.admit_submission(caller(0)));
+  EXPECT_FALSE(access.admit_submission(caller(0, api::Scope::kWrite)));
+  const auto refused = access.admit_submission(caller(kSomebody));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 403);
+  EXPECT_THAT(refused.error().detail, HasSubstr("only root may submit jobs or take leases"));
+  access.set_submitters(false);
+  EXPECT_TRUE(access.admit_submission(caller(kSomebody)));
+}
+
 TEST(Access, WhatWasTakenForAnotherIsItsTakers) {
   if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
   const Access access("");

@@ -102,9 +102,14 @@ void read_tcp(const Section& in, Config& config) {
 }
 
 void read_access(const Section& in, Config& config) {
-  in.allow({"admins", "connections_per_user", "slices_per_user", "jobs_per_user",
+  in.allow({"admins", "submit", "connections_per_user", "slices_per_user", "jobs_per_user",
             "submissions_per_second"});
   in.read("admins", config.admins);
+  const std::string submit = in.table().text_or("submit", "everyone");
+  if (submit != "everyone" && submit != "admins") {
+    in.mistake("submit", cat(tangram::quoted(submit), " is neither everyone nor admins"));
+  }
+  config.only_admins_submit = submit == "admins";
   in.read_number("connections_per_user", {1, 100'000}, config.connections_per_user);
   in.read_number("slices_per_user", {0, kMany}, config.limits.slices);
   in.read_number("jobs_per_user", {0, kMany}, config.limits.jobs);
@@ -243,15 +248,15 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
     void (*read)(const Section&, Config&);
   };
   constexpr std::array<Reader, 10> readers = {{{"daemon", read_daemon},
-                                              {"tcp", read_tcp},
-                                              {"access", read_access},
-                                              {"log", read_log},
-                                              {"device", read_device},
-                                              {"scheduler", read_scheduler},
-                                              {"jobs", read_jobs},
-                                              {"leases", read_leases},
-                                              {"endpoints", read_endpoints},
-                                              {"history", read_history}}};
+                                               {"tcp", read_tcp},
+                                               {"access", read_access},
+                                               {"log", read_log},
+                                               {"device", read_device},
+                                               {"scheduler", read_scheduler},
+                                               {"jobs", read_jobs},
+                                               {"leases", read_leases},
+                                               {"endpoints", read_endpoints},
+                                               {"history", read_history}}};
   std::vector<std::string> names;
   for (const Reader& reader : readers) names.emplace_back(reader.name);
   root.allow_only(names);

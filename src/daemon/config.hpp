@@ -56,6 +56,7 @@ struct Config {
   Tcp tcp;
   // [access]
   std::string admins;  // a group; root always is one
+  bool only_admins_submit = false;
   std::uint32_t connections_per_user = 256;
   UserLimits limits;
   // [log]

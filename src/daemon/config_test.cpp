@@ -24,6 +24,7 @@ TEST(Config, ThePackagedFileIsTheDefaults) {
   EXPECT_EQ(config->fatal_xids, defaults.fatal_xids);
   EXPECT_EQ(config->limits, defaults.limits);
   EXPECT_EQ(config->admins, defaults.admins);
+  EXPECT_EQ(config->only_admins_submit, defaults.only_admins_submit);
   EXPECT_EQ(config->tcp.certificate, defaults.tcp.certificate);
   EXPECT_EQ(config->grace, defaults.grace);
   EXPECT_EQ(config->linger, defaults.linger);
@@ -51,6 +52,7 @@ certificate = "/c.pem"
 key = "/k.pem"
 [access]
 admins = "wheel"
+submit = "admins"
 connections_per_user = 7
 slices_per_user = 7
 jobs_per_user = 20

@@ -403,6 +403,7 @@ void Daemon::reload() {
   config_.fatal_xids = next->fatal_xids;
   config_.retention = next->retention;
   config_.admins = next->admins;
+  config_.only_admins_submit = next->only_admins_submit;
   config_.limits = next->limits;
   config_.linger = next->linger;
   parts_->front->reload(config_);

@@ -58,6 +58,7 @@ struct Front::Parts {
         tokens(engine, access),
         metrics(loop, engine, hardware, endpoints, views, access),
         audit(std::move(the_audit)) {
+    access.set_submitters(config.only_admins_submit);
     engine.measure(metrics.measures());
     engine.tell([this](const std::vector<store::EventRow>& events) { feed.publish(events); });
   }
@@ -127,6 +128,7 @@ Leases& Front::leases() { return parts_->leases; }
 
 void Front::reload(const Config& config) {
   parts_->access.set_group(config.admins);
+  parts_->access.set_submitters(config.only_admins_submit);
   parts_->limits.set(config.limits);
   parts_->leases.set_linger(config.linger);
 }

@@ -112,27 +112,27 @@ std::shared_ptr<void> Leases::acquire(const Caller& caller, const api::LeaseRequ
 
 // What whoever asks again says anew; he may be less patient than those before him.
 void Leases::take_over(std::uint64_t id, const api::LeaseRequest& request) {
-  engine_.post(Input{.event = core::WakeUp{},
-                     .note =
-                         [id, ttl = request.ttl, linger = request.linger,
-                          wait = request.wait](Records& records) {
-                           store::LeaseRow* mine = records.edit_lease(id);
-                           if (mine == nullptr) return;
-                           if (ttl) mine->ttl = *ttl;
-                           if (linger) mine->linger = *linger;
-                           if (wait.count() == 0) return;
-                           mine->wait_until = std::max(
-                               mine->wait_until, Clock::since_boot() + wait + mine->linger);
-                         },
-                     .done =
-                         [this, alive = alive_](const Result<void>& /*a fact*/) {
-                           if (*alive) sweep();
-                         }});
+  engine_.post(Input{
+      .event = core::WakeUp{},
+      .note =
+          [id, ttl = request.ttl, linger = request.linger, wait = request.wait](Records& records) {
+            store::LeaseRow* mine = records.edit_lease(id);
+            if (mine == nullptr) return;
+            if (ttl) mine->ttl = *ttl;
+            if (linger) mine->linger = *linger;
+            if (wait.count() == 0) return;
+            mine->wait_until =
+                std::max(mine->wait_until, Clock::since_boot() + wait + mine->linger);
+          },
+      .done =
+          [this, alive = alive_](const Result<void>& /*a fact*/) {
+            if (*alive) sweep();
+          }});
 }
 
 http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
                                                 const api::LeaseRequest& request) {
-  if (auto may = access_.admit_change(caller); !may) return std::unexpected(may.error());
+  if (auto may = access_.admit_submission(caller); !may) return std::unexpected(may.error());
   const std::uint32_t uid = request.uid.value_or(caller.uid);
   if (uid != caller.uid) {
     if (auto may = access_.require_admin(caller, "take leases for others"); !may) {
@@ -293,6 +293,7 @@ void Leases::tell_impatient(Micros now, std::optional<Micros>& next) {
   for (const auto& [id, visits] : visits_) {
     if (waits(id)) ids.push_back(id);
   }
+  std::vector<std::pair<std::shared_ptr<Visit>, api::Problem>> answers;  // given when all is done
   for (const std::uint64_t id : ids) {
     const store::LeaseRow* lease = engine_.records().lease(id);
     if (lease == nullptr) continue;
@@ -311,8 +312,9 @@ void Leases::tell_impatient(Micros now, std::optional<Micros>& next) {
       visits_.erase(id);
       linger(id);
     }
-    for (const auto& visit : told) visit->tell(std::unexpected(no_room(cat(why, "."))));
+    for (const auto& visit : told) answers.emplace_back(visit, no_room(cat(why, ".")));
   }
+  for (const auto& [visit, problem] : answers) visit->tell(std::unexpected(problem));
 }
 
 void Leases::answer(std::uint64_t id, const std::optional<api::Problem>& problem) {

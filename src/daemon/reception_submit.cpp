@@ -47,7 +47,7 @@ core::JobSpec spec_of(const store::JobRow& row, const api::JobRequest& request) 
 
 void Reception::submit(const Caller& caller, const api::JobRequest& request, const http::Once& once,
                        const Reply<http::Doors::Submitted>& reply) {
-  if (const auto admitted = access_.admit_change(caller); !admitted) {
+  if (const auto admitted = access_.admit_submission(caller); !admitted) {
     reply(std::unexpected(admitted.error()));
     return;
   }

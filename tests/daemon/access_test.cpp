@@ -220,6 +220,23 @@ TEST(Tokens, AreNowhereInClear) {
   EXPECT_GT(files, 2U);
 }
 
+TEST(Submissions, MayBeTheAdminsAffair) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  Node node({.config = "[access]\nsubmit = \"admins\"\n"});
+  node.start();
+  const Guest guest{node, text(make_token(node, {{"uid", nobody()}}), "secret")};
+  const json::value refused =
+      guest.ask("POST", "/v1/jobs", 403, node.request("1g.5gb", "true"));
+  EXPECT_NE(text(refused, "detail").find("access.submit"), std::string::npos) << refused;
+  guest.ask("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}});
+  const json::value taken = node.ask(
+      "POST", "/v1/leases", 201,
+      json::object{{"profile", "1g.5gb"}, {"ttl", "1h"}, {"key", "k"}, {"uid", nobody()}});
+  EXPECT_EQ(guest.ask("GET", "/v1/leases?key=k", 200).at(0).at("uuid"), taken.at("uuid"));
+  EXPECT_EQ(node.ask("GET", "/v1/jobs?all=true").as_array().size(), 1U);
+  node.submit("1g.5gb", "true");
+}
+
 // A request with an idempotency key.
 struct Submitted {
   int status = 0;
