@@ -52,7 +52,8 @@ json::value to_json(const TokenView& t) {
                  {"scope", name_of(t.scope)},
                  {"created", wall_text(t.created)},
                  {"expires", wall_text(t.expires)},
-                 {"revoked", t.revoked}};
+                 {"revoked", t.revoked},
+                 {"parent", or_null(t.parent)}};
   if (!t.secret.empty()) o["secret"] = t.secret;
   return o;
 }
@@ -70,6 +71,7 @@ Result<TokenView> read_token_view(const json::value& document) {
   t.created = fields.wall("created").value_or(WallTime{});
   t.expires = fields.wall("expires").value_or(WallTime{});
   t.revoked = fields.flag("revoked").value_or(false);
+  t.parent = fields.number("parent", {0, kMost});
   t.secret = fields.text("secret");
   if (mistakes.first()) return std::unexpected(*mistakes.first());
   return t;

@@ -37,6 +37,7 @@ struct TokenView {
   WallTime created{};
   WallTime expires{};
   bool revoked = false;
+  std::optional<std::uint64_t> parent;  // the token with which it was made, and with which it ends
   std::string secret;  // "tangram_<id>_<43 characters>"; in the answer to its creation only
 };
 

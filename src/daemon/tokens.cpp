@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <set>
 #include <sys/random.h>
 #include <utility>
 
@@ -70,10 +71,14 @@ api::TokenView view_of(const store::TokenRow& row) {
   view.created = row.created;
   view.expires = row.expires;
   view.revoked = row.revoked;
+  view.parent = row.parent;
   return view;
 }
 
-bool lets_in(const store::TokenRow& row) { return !row.revoked && Clock::wall() < row.expires; }
+// Not if its user's number is somebody else's by now.
+bool lets_in(const store::TokenRow& row) {
+  return !row.revoked && Clock::wall() < row.expires && user_name(row.uid) == row.user;
+}
 
 // "tangram_7_…": 7
 std::optional<std::uint64_t> number_in(std::string_view secret) {
@@ -186,23 +191,31 @@ void Tokens::create(const Caller& caller, const api::TokenRequest& request, cons
   row.expires = row.created + request.ttl;
   // Or a token that was lent for a day could be made to last for ever.
   if (caller.token) row.expires = std::min(row.expires, tokens_.at(*caller.token).expires);
+  row.parent = caller.token;
   const std::string secret = cat("tangram_", row.id, "_", *random);
   row.hash = hash_of(secret);
-  put(row, reply, secret);
+  put({row}, reply, secret);
 }
 
-// In force once it is durable.
-void Tokens::put(const store::TokenRow& row, const Reply& reply, const std::string& secret) {
+// In force once they are durable; the first is the one that is answered with.
+void Tokens::put(const std::vector<store::TokenRow>& rows, const Reply& reply,
+                 const std::string& secret) {
   engine_.post(Input{.event = core::WakeUp{},
-                     .note = [row](Records& records) { records.put(row); },
+                     .note =
+                         [rows](Records& records) {
+                           for (const store::TokenRow& row : rows) records.put(row);
+                         },
                      .done =
-                         [this, row, reply, secret](const Result<void>& result) {
+                         [this, rows, reply, secret](const Result<void>& result) {
                            if (!result) {
                              reply(std::unexpected(unavailable(result.error().message)));
                              return;
                            }
-                           tokens_.insert_or_assign(row.id, row);
-                           api::TokenView view = view_of(row);
+                           for (const store::TokenRow& row : rows) {
+                             tokens_.insert_or_assign(row.id, row);
+                           }
+                           end_latecomers();
+                           api::TokenView view = view_of(rows.front());
                            view.secret = secret;
                            reply(std::move(view));
                          },
@@ -216,6 +229,30 @@ http::Answer<std::vector<api::TokenView>> Tokens::list(const Caller& caller) con
     if (access_.may_read(caller, row.uid)) views.push_back(view_of(row));
   }
   return views;
+}
+
+// Itself first, then what was made with it, and so on. One that was made has a higher number.
+std::vector<store::TokenRow> Tokens::with_offspring(std::uint64_t id) const {
+  std::vector<store::TokenRow> family = {tokens_.at(id)};
+  std::set<std::uint64_t> ids = {id};
+  for (const auto& [number, row] : tokens_) {
+    if (!row.parent || !ids.contains(*row.parent)) continue;
+    ids.insert(number);
+    family.push_back(row);
+  }
+  return family;
+}
+
+// Those that were on their way to the disk while the token that made them was revoked.
+void Tokens::end_latecomers() {
+  for (auto& [id, row] : tokens_) {
+    const auto parent = row.parent ? tokens_.find(*row.parent) : tokens_.end();
+    if (row.revoked || parent == tokens_.end() || !parent->second.revoked) continue;
+    row.revoked = true;
+    row.expires = std::min(row.expires, Clock::wall());
+    engine_.post(Input{.event = core::WakeUp{},
+                       .note = [row = row](Records& records) { records.put(row); }});
+  }
 }
 
 void Tokens::revoke(const Caller& caller, std::uint64_t id, const Reply& reply) {
@@ -234,10 +271,12 @@ void Tokens::revoke(const Caller& caller, std::uint64_t id, const Reply& reply) 
     reply(view_of(at->second));
     return;
   }
-  store::TokenRow row = at->second;
-  row.revoked = true;
-  row.expires = std::min(row.expires, Clock::wall());  // from here on it is dead
-  put(row, reply, "");
+  std::vector<store::TokenRow> rows = with_offspring(id);
+  for (store::TokenRow& row : rows) {
+    row.revoked = true;
+    row.expires = std::min(row.expires, Clock::wall());  // from here on it is dead
+  }
+  put(rows, reply, "");
 }
 
 }  // namespace tangram::daemon

@@ -1,5 +1,6 @@
-// Tokens: bearer tokens, made, shown and taken back. One rule: a secret is told once and kept by
-// nobody; what is kept is its hash, and who shows a wrong one learns only that.
+// Tokens: bearer tokens, made, shown and taken back, with all that were made with them. One rule: a
+// secret is told once and kept by nobody; what is kept is its hash, and who shows a wrong one
+// learns only that.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,9 @@ class Tokens {
                                               const api::TokenRequest& request) const;
   [[nodiscard]] http::Answer<std::vector<api::TokenView>> list(const Caller& caller) const;
   void revoke(const Caller& caller, std::uint64_t id, const Reply& reply);
-  void put(const store::TokenRow& row, const Reply& reply, const std::string& secret);
+  void put(const std::vector<store::TokenRow>& rows, const Reply& reply, const std::string& secret);
+  [[nodiscard]] std::vector<store::TokenRow> with_offspring(std::uint64_t id) const;
+  void end_latecomers();
 
   Engine& engine_;
   const Access& access_;

@@ -17,7 +17,8 @@ const char* const kSubmission =
     "SELECT uid, key, fingerprint, job, wall FROM submissions "
     "WHERE uid = ? AND key = ? AND wall > ?";
 const char* const kTokens =
-    "SELECT id, hash, name, uid, user, scope, created, expires, revoked FROM tokens ORDER BY id";
+    "SELECT id, hash, name, uid, user, scope, created, expires, revoked, parent FROM tokens "
+    "ORDER BY id";
 
 }  // namespace sql
 
@@ -43,7 +44,7 @@ SubmissionRow read_submission(Query& query) {
 TokenRow read_token(Query& query) {
   TokenRow row;
   query.row(row.id, row.hash, row.name, row.uid, row.user, row.scope, row.created, row.expires,
-            row.revoked);
+            row.revoked, row.parent);
   return row;
 }
 
@@ -75,13 +76,13 @@ void write(Statements& statements, const SubmissionRow& row) {
 
 void write(Statements& statements, const TokenRow& row) {
   Query(statements.get(
-            "INSERT INTO tokens (id, hash, name, uid, user, scope, created, expires, revoked) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+            "INSERT INTO tokens (id, hash, name, uid, user, scope, created, expires, revoked, "
+            "parent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
             "hash = excluded.hash, name = excluded.name, uid = excluded.uid, "
             "user = excluded.user, scope = excluded.scope, created = excluded.created, "
-            "expires = excluded.expires, revoked = excluded.revoked"))
+            "expires = excluded.expires, revoked = excluded.revoked, parent = excluded.parent"))
       .bind(row.id, row.hash, row.name, row.uid, row.user, row.scope, row.created, row.expires,
-            row.revoked)
+            row.revoked, row.parent)
       .run();
 }
 

@@ -1,6 +1,6 @@
-// The third schema: the address of a service, the steps of a move, who took a lease, jobs by name,
-// and what jobs used that are forgotten. Requests that said whether their job is movable say it in
-// the words of today.
+// The third schema: the address of a service, the steps of a move, who took a lease, which token
+// made which, jobs by name, and what jobs used that are forgotten. Requests that said whether their
+// job is movable say it in the words of today.
 #include <array>
 
 #include "base/text.hpp"
@@ -32,6 +32,7 @@ ALTER TABLE leases ADD COLUMN taker INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE leases ADD COLUMN linger INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE leases ADD COLUMN labels TEXT NOT NULL DEFAULT '';
 UPDATE leases SET taker = (SELECT uid FROM jobs WHERE jobs.id = leases.job);
+ALTER TABLE tokens ADD COLUMN parent INTEGER;
 UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.move', json_object(
     'way', CASE WHEN json_extract(request, '$.movable') = 1
                  AND json_extract(request, '$.kind') = 'service' THEN 'replica' ELSE 'never' END))

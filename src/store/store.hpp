@@ -166,6 +166,7 @@ struct TokenRow {
   WallTime created{};
   WallTime expires{};  // of one that was revoked: when
   bool revoked = false;
+  std::optional<std::uint64_t> parent = {};  // the token with which it was made
 };
 inline constexpr std::chrono::hours kDeadTokensKept{24};
 

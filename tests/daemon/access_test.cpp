@@ -6,6 +6,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include <SQLiteCpp/Database.h>
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
@@ -129,6 +130,49 @@ TEST(Tokens, DoNotOutliveTheirParents) {
   const json::value grandchild = child.ask("POST", "/v1/tokens", 201, json::object{{"ttl", "2h"}});
   EXPECT_EQ(text(grandchild, "expires"), text(parent, "expires"));
   EXPECT_GT(text(make_token(node, {{"ttl", "2h"}}), "expires"), text(parent, "expires"));
+}
+
+// Who had a leaked token may have made others with it, and others with those.
+TEST(Tokens, AreRevokedWithTheirParents) {
+  Node node;
+  node.start();
+  const auto child_of = [&](const json::value& parent) {
+    return Guest{node, text(parent, "secret")}.ask("POST", "/v1/tokens", 201, json::object{});
+  };
+  const json::value leaked = make_token(node, {});
+  const json::value other = make_token(node, {});
+  const json::value child = child_of(leaked);
+  const json::value grandchild = child_of(child);
+  const json::value kept = child_of(other);
+  EXPECT_TRUE(leaked.at("parent").is_null());
+  EXPECT_EQ(grandchild.at("parent"), child.at("id"));
+  const auto expect = [&](const json::value& token, int status) {
+    Guest{node, text(token, "secret")}.ask("GET", "/v1/jobs", status);
+  };
+  node.kill();
+  node.start();
+  expect(grandchild, 200);
+  node.ask("DELETE", cat("/v1/tokens/", leaked.at("id").to_number<std::uint64_t>()));
+  for (int round = 0; round < 2; ++round) {
+    for (const json::value* each : {&leaked, &child, &grandchild}) expect(*each, 401);
+    for (const json::value* each : {&other, &kept}) expect(*each, 200);
+    node.kill();
+    node.start();
+  }
+}
+
+// As after a user was deleted and his number given to another.
+TEST(Tokens, AreOfTheUserWhoHadTheNumber) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  Node node;
+  node.start();
+  const Guest guest{node, text(make_token(node, {{"uid", nobody()}}), "secret")};
+  guest.ask("GET", "/v1/jobs", 200);
+  node.stop();
+  SQLite::Database(cat(node.state_dir(), "/tangram.db"), SQLite::OPEN_READWRITE)
+      .exec("UPDATE tokens SET user = 'somebody-before'");
+  node.start();
+  guest.ask("GET", "/v1/jobs", 401);
 }
 
 // Made and revoked again and again: they count until they are forgotten, a day later.
