@@ -23,6 +23,7 @@ constexpr std::size_t kLargest = std::size_t{16} << 20U;
 constexpr std::size_t kKept = 4;
 constexpr std::size_t kLongestMethod = 16;
 constexpr std::size_t kLongestTarget = 256;
+constexpr std::size_t kLongestWhat = 512;
 
 spdlog::file_event_handlers for_its_owner() {
   spdlog::file_event_handlers handlers;
@@ -66,13 +67,14 @@ void Audit::fill(http::Doors& doors) {
     for (const Refusals::Report& each : refusals_.take_all()) write(each);
   });
   doors.answered = [this, end = std::move(end)](const http::Caller& caller, std::string_view method,
-                                                std::string_view target, int status) {
-    write(caller, method, target, status);
+                                                std::string_view target, int status,
+                                                std::string_view what) {
+    write(caller, method, target, status, what);
   };
 }
 
 void Audit::write(const http::Caller& caller, std::string_view method, std::string_view target,
-                  int status) {
+                  int status, std::string_view what) {
   const auto now = std::chrono::steady_clock::now();
   const bool stranger = !caller.address.empty() && !caller.token;
   if (stranger) refusals_.count(http::network_of(caller.address), now);
@@ -87,6 +89,7 @@ void Audit::write(const http::Caller& caller, std::string_view method, std::stri
   line["method"] = printable(method.substr(0, kLongestMethod));
   line["target"] = printable(target.substr(0, kLongestTarget));
   line["status"] = status;
+  if (!what.empty()) line["what"] = printable(what.substr(0, kLongestWhat));
   file_->logger.info("{}", boost::json::serialize(line));
 }
 

@@ -1,7 +1,7 @@
 // Audit: who did what, one JSON object per line in a file of its own, apart from the daemon's log.
 // Looks are not written down, changes and attempts at them are, also those that were refused; of
 // callers over TCP whom no token names, only how many. One rule: a line names the caller, the deed
-// and its outcome; never a body, a header or a secret.
+// and what came of it, in a few words of the door's own; never a body, a header or a secret.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class Audit {
   // Of strangers counted when the door is closed, the number is written then.
   void fill(http::Doors& doors);
   void write(const http::Caller& caller, std::string_view method, std::string_view target,
-             int status);
+             int status, std::string_view what = {});
 
  private:
   struct File;

@@ -43,10 +43,11 @@ TEST(Audit, CountsStrangersInsteadOfQuotingThem) {
     http::Doors doors;
     (*audit)->fill(doors);
     for (int i = 0; i < 1'000; ++i) {
-      doors.answered(from(cat("192.0.2.7:", 1024 + i)), "POST", "/" + std::string(8'000, 'x'), 401);
+      doors.answered(from(cat("192.0.2.7:", 1024 + i)), "POST", "/" + std::string(8'000, 'x'), 401,
+                     "");
     }
-    doors.answered(from("192.0.2.7:9", 4), "DELETE", "/v1/tokens/5", 404);
-    doors.answered(from(""), "POST", "/v1/jobs", 201);
+    doors.answered(from("192.0.2.7:9", 4), "DELETE", "/v1/tokens/5", 404, "");
+    doors.answered(from(""), "POST", "/v1/jobs", 201, "job=7");
   }
   const auto lines = lines_of(file);
   ASSERT_EQ(lines.size(), 4U);
@@ -54,7 +55,9 @@ TEST(Audit, CountsStrangersInsteadOfQuotingThem) {
   EXPECT_EQ(lines[0].at("address"), "192.0.2.7");
   EXPECT_EQ(lines[1].at("token"), 4);
   EXPECT_EQ(lines[1].at("status"), 404);
+  EXPECT_FALSE(lines[1].contains("what"));
   EXPECT_EQ(lines[2].at("user"), "root");
+  EXPECT_EQ(lines[2].at("what"), "job=7");
   EXPECT_EQ(lines[3].at("refused"), 999);
 }
 
@@ -63,10 +66,11 @@ TEST(Audit, LinesAreShortAndPrintable) {
   auto audit = Audit::open(folder.at("audit.log"));
   ASSERT_TRUE(audit);
   const std::string target = "/a\xff\n" + std::string(8'000, 'x');
-  (*audit)->write(from(""), std::string(5'000, 'M'), target, 404);
+  (*audit)->write(from(""), std::string(5'000, 'M'), target, 404, std::string(8'000, 'w'));
   const auto lines = lines_of(folder.at("audit.log"));
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].at("method").as_string(), std::string(16, 'M'));
+  EXPECT_EQ(lines[0].at("what").as_string(), std::string(512, 'w'));
   EXPECT_EQ(lines[0].at("target").as_string(), "/a\\xff\\x0a" + std::string(252, 'x'));
 }
 

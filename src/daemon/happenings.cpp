@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "core/transcript.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/tuning_text.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -136,7 +137,8 @@ void Happenings::add(const core::TrafficSwitched& e) {
 
 void Happenings::add(const core::TuningChanged& e) {
   if (e.tuning == node_.tuning()) return;
-  happen("tuning.changed", cat("the tuning was changed", by_.empty() ? "" : cat(" by ", by_)));
+  happen("tuning.changed", cat("the tuning was changed", by_.empty() ? "" : cat(" by ", by_), ": ",
+                               what_changed(node_.tuning(), e.tuning)));
   out_.back().view.user = by_;
 }
 

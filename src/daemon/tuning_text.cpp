@@ -6,6 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
 #include "base/text.hpp"
 #include "policies/registry.hpp"
 
@@ -81,6 +84,19 @@ api::TuningView view_of(const core::Tuning& tuning) {
           .gain = gain_text(restraint.smallest_gain_ppm),
           .window = window_text(restraint.window),
           .protect_head = restraint.protect_head};
+}
+
+std::string what_changed(const core::Tuning& from, const core::Tuning& to) {
+  const boost::json::value before = api::to_json(view_of(from));
+  const boost::json::value after = api::to_json(view_of(to));
+  std::string words;
+  for (const auto& [key, value] : after.as_object()) {
+    if (before.at(key) == value) continue;
+    const std::string text =
+        value.is_string() ? std::string(value.get_string().c_str()) : boost::json::serialize(value);
+    words += cat(words.empty() ? "" : ", ", std::string_view(key), "=", text);
+  }
+  return words;
 }
 
 Result<core::Tuning> changed(core::Tuning tuning, const api::TuningChange& change) {

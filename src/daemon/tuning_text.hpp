@@ -18,6 +18,8 @@ namespace tangram::daemon {
 [[nodiscard]] std::string gain_text(std::int64_t ppm);
 
 [[nodiscard]] api::TuningView view_of(const core::Tuning& tuning);
+// What of it is new: "threshold=0.5, queue=fcfs".
+[[nodiscard]] std::string what_changed(const core::Tuning& from, const core::Tuning& to);
 // With the change made; the error names the key.
 [[nodiscard]] Result<core::Tuning> changed(core::Tuning tuning, const api::TuningChange& change);
 

@@ -359,7 +359,7 @@ Task<std::optional<Response>> Session::await_answer(Later later) {
   std::optional<Response> response = std::move(pending->response);
   stop_waiting();
   if (!welcome) {
-    if (!response && later.tell) later.tell(401);
+    if (!response && later.tell) later.tell(401, "");
     co_return unauthorized(
         problem(401, "unauthorized", "the token you showed has expired or was revoked meanwhile."));
   }

@@ -184,7 +184,9 @@ struct Doors {
   std::function<Answer<void>()> ready;                        // 503 while it could not serve
   // Told of every answered request but plain looks (GET), for the audit log. Who came over TCP and
   // showed no token that is good has an address and no token; his words are as long as he likes.
-  std::function<void(const Caller&, std::string_view method, std::string_view target, int status)>
+  // `what` says in a few words what came of it, empty if method and target say it all.
+  std::function<void(const Caller&, std::string_view method, std::string_view target, int status,
+                     std::string_view what)>
       answered;
 };
 

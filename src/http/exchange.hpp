@@ -43,6 +43,9 @@ struct Response {
   std::string type = kJsonType;
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  // For the audit log: what came of it, in a few words ("job=7"); never a secret, a command or a
+  // value of an environment.
+  std::string what = {};
 };
 [[nodiscard]] Response json_response(const boost::json::value& value, int status = 200);
 [[nodiscard]] Response problem_response(const api::Problem& problem);
@@ -60,7 +63,7 @@ struct Later {
   // Set where it may take long: who waits. He gets an answer only if he would still be let in.
   std::optional<Caller> waits = {};
   // The audit log, of an answer that is given in place of the one that was asked for.
-  std::function<void(int status)> tell = {};
+  std::function<void(int status, std::string_view what)> tell = {};
 };
 
 // The output of a job, as it comes.

@@ -185,13 +185,17 @@ Outcome outcome_of(const Doors& doors, Request& request) {
 Outcome told(const Doors& doors, const Request& request, Outcome outcome) {
   if (!doors.answered || method_of(request) == "GET") return outcome;
   const auto tell = [answered = doors.answered, caller = request.caller, method = request.method,
-                     path = request.path](int status) { answered(caller, method, path, status); };
-  if (const Response* response = std::get_if<Response>(&outcome)) tell(response->status);
+                     path = request.path](int status, std::string_view what) {
+    answered(caller, method, path, status, what);
+  };
+  if (const Response* response = std::get_if<Response>(&outcome)) {
+    tell(response->status, response->what);
+  }
   if (Later* later = std::get_if<Later>(&outcome)) {
     later->tell = tell;
     later->ask = [ask = std::move(later->ask), tell](const Respond& respond) {
       return ask([respond, tell](Response response) {
-        tell(response.status);
+        tell(response.status, response.what);
         respond(std::move(response));
       });
     };

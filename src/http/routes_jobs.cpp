@@ -167,6 +167,7 @@ Outcome post_job(const Doors& doors, const Request& request) {
       if (!made) return respond(problem_response(made.error()));
       Response response = json_response(json::object{{"id", made->id}}, made->again ? 200 : 201);
       response.headers.emplace_back("Location", cat("/v1/jobs/", made->id));
+      response.what = cat("job=", made->id);
       if (made->again) response.headers.emplace_back("Idempotency-Replayed", "true");
       respond(std::move(response));
     });
@@ -219,8 +220,10 @@ Outcome post_signal(const Doors& doors, const Request& request) {
   if (!signal) return bad_request(signal.error());
   return later(
       [&doors, caller = request.caller, id = request.id, number = *signal](const Respond& respond) {
-        doors.signal(caller, id, number, [respond](const Answer<void>& done) {
-          respond(done ? Response{204, "", "", {}} : problem_response(done.error()));
+        doors.signal(caller, id, number, [respond, number](const Answer<void>& done) {
+          Response response = done ? Response{204, "", "", {}} : problem_response(done.error());
+          response.what = cat("signal=", number);
+          respond(std::move(response));
         });
       });
 }

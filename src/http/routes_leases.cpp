@@ -40,6 +40,11 @@ Result<std::optional<KeyAndOwner>> name_in(const Query& query) {
   return name;
 }
 
+std::string what_of(const api::LeaseView& lease) {
+  return cat("lease=", lease.id, " uid=", lease.uid, " profile=", lease.profile,
+             lease.key.empty() ? "" : cat(" key=", lease.key));
+}
+
 }  // namespace
 
 Outcome post_lease(const Doors& doors, const Request& request) {
@@ -56,6 +61,7 @@ Outcome post_lease(const Doors& doors, const Request& request) {
       // One that is there already is given again, not made.
       Response response = json_response(to_json(made->lease), made->again ? 200 : 201);
       response.headers.emplace_back("Location", cat("/v1/leases/", made->lease.id));
+      response.what = what_of(made->lease);
       respond(std::move(response));
     });
   };
@@ -81,8 +87,10 @@ Outcome delete_leases(const Doors& doors, const Request& request) {
     doors.release_by_key(caller, name.key, name.uid,
                          [respond](const Answer<std::optional<api::LeaseView>>& released) {
                            if (!released) return respond(problem_response(released.error()));
-                           if (!*released) return respond(Response{204, "", "", {}});
-                           respond(json_response(to_json(**released)));
+                           if (!*released) return respond(Response{204, "", "", {}, "none open"});
+                           Response response = json_response(to_json(**released));
+                           response.what = what_of(**released);
+                           respond(std::move(response));
                          });
   });
 }
@@ -96,9 +104,14 @@ Outcome post_renew(const Doors& doors, const Request& request) {
   if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
   const auto ttl = renewal_in(request);
   if (!ttl) return problem_response(ttl.error());
-  return later([&doors, caller = request.caller, id = request.id, ttl = *ttl](Respond respond) {
-    doors.renew(caller, id, ttl, respond_with<api::LeaseView>(std::move(respond)));
-  });
+  return later(
+      [&doors, caller = request.caller, id = request.id, ttl = *ttl](const Respond& respond) {
+        doors.renew(caller, id, ttl, [respond](const Answer<api::LeaseView>& lease) {
+          Response response = response_of(lease);
+          if (lease) response.what = cat("ttl=", api::duration_text(lease->ttl));
+          respond(std::move(response));
+        });
+      });
 }
 
 Outcome delete_lease(const Doors& doors, const Request& request) {

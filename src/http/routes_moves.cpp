@@ -33,9 +33,14 @@ Outcome post_move(const Doors& doors, const Request& request) {
   if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
   const auto wish = wish_in(request);
   if (!wish) return problem_response(wish.error());
-  return later([&doors, caller = request.caller, id = request.id, wish = *wish](Respond respond) {
-    doors.move(caller, id, wish, respond_with<api::JobView>(std::move(respond), 202));
-  });
+  return later(
+      [&doors, caller = request.caller, id = request.id, wish = *wish](const Respond& respond) {
+        doors.move(caller, id, wish, [respond, wish](const Answer<api::JobView>& job) {
+          Response response = response_of(job, 202);
+          response.what = wish.to ? cat("to=", wish.to->gpu, ":", wish.to->start) : "to=anywhere";
+          respond(std::move(response));
+        });
+      });
 }
 
 Outcome get_defrag(const Doors& doors, const Request& request) {

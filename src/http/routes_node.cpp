@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "base/text.hpp"
 #include "http/handlers.hpp"
@@ -20,6 +21,17 @@ Outcome change(const Doors& doors, const Request& request, GpuDeed deed) {
   return later([&doors, caller = request.caller, gpu, deed](Respond respond) {
     doors.change_gpu(caller, gpu, deed, respond_with<api::GpuView>(std::move(respond), 202));
   });
+}
+
+// "threshold=0.5 queue=fcfs", also of a change that is refused.
+std::string words_of(const json::value& change) {
+  std::string words;
+  for (const auto& [key, value] : change.as_object()) {
+    const std::string text =
+        value.is_string() ? std::string(value.get_string().c_str()) : json::serialize(value);
+    words += cat(words.empty() ? "" : " ", std::string_view(key), "=", text);
+  }
+  return words;
 }
 
 }  // namespace
@@ -55,8 +67,12 @@ Outcome patch_tuning(const Doors& doors, const Request& request) {
     return problem_response(
         problem(400, "bad-tuning", cat("the tuning: ", change.error().message)));
   }
-  return later([&doors, caller = request.caller, change = *change](Respond respond) {
-    doors.tune(caller, change, respond_with<api::TuningView>(std::move(respond)));
+  return later([&doors, caller = request.caller, change = *change](const Respond& respond) {
+    doors.tune(caller, change, [respond, change](const Answer<api::TuningView>& tuning) {
+      Response response = response_of(tuning);
+      response.what = words_of(to_json(change));
+      respond(std::move(response));
+    });
   });
 }
 

@@ -24,7 +24,12 @@ Outcome post_token(const Doors& doors, const Request& request) {
   return later([&doors, caller = request.caller, wish = *wish](const Respond& respond) {
     doors.create_token(caller, wish, [respond](const Answer<api::TokenView>& token) {
       Response response = response_of(token, 201);
-      if (token) response.headers.emplace_back("Location", cat("/v1/tokens/", token->id));
+      if (token) {
+        response.headers.emplace_back("Location", cat("/v1/tokens/", token->id));
+        response.what =
+            cat("token=", token->id, " uid=", token->uid, " scope=", name_of(token->scope),
+                " expires=", api::wall_text(token->expires));
+      }
       respond(std::move(response));
     });
   });

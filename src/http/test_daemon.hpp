@@ -272,8 +272,9 @@ class TestDaemon {
     tokens.fill(d);
     moves.fill(d);
     d.answered = [this](const Caller& caller, std::string_view method, std::string_view target,
-                        int code) {
-      audit.push_back(cat(method, ' ', target, ' ', code, " by ", caller.uid));
+                        int code, std::string_view what) {
+      audit.push_back(
+          cat(method, ' ', target, ' ', code, " by ", caller.uid, what.empty() ? "" : ": ", what));
     };
     return d;
   }

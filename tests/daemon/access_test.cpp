@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <SQLiteCpp/Database.h>
+#include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
@@ -269,16 +270,45 @@ TEST(Submissions, MayBeTheAdminsAffair) {
   Node node({.config = "[access]\nsubmit = \"admins\"\n"});
   node.start();
   const Guest guest{node, text(make_token(node, {{"uid", nobody()}}), "secret")};
-  const json::value refused =
-      guest.ask("POST", "/v1/jobs", 403, node.request("1g.5gb", "true"));
+  const json::value refused = guest.ask("POST", "/v1/jobs", 403, node.request("1g.5gb", "true"));
   EXPECT_NE(text(refused, "detail").find("access.submit"), std::string::npos) << refused;
   guest.ask("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}});
-  const json::value taken = node.ask(
-      "POST", "/v1/leases", 201,
-      json::object{{"profile", "1g.5gb"}, {"ttl", "1h"}, {"key", "k"}, {"uid", nobody()}});
+  const json::value taken =
+      node.ask("POST", "/v1/leases", 201,
+               json::object{{"profile", "1g.5gb"}, {"ttl", "1h"}, {"key", "k"}, {"uid", nobody()}});
   EXPECT_EQ(guest.ask("GET", "/v1/leases?key=k", 200).at(0).at("uuid"), taken.at("uuid"));
   EXPECT_EQ(node.ask("GET", "/v1/jobs?all=true").as_array().size(), 1U);
   node.submit("1g.5gb", "true");
+}
+
+TEST(AuditLog, SaysWhatCameOfIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  Node node;
+  node.start();
+  const auto job = node.submit("1g.5gb", "echo hush-hush; sleep 1000");
+  const json::value lease = node.ask(
+      "POST", "/v1/leases", 201,
+      json::object{{"profile", "1g.5gb"}, {"key", "slurm/7"}, {"uid", nobody()}, {"ttl", "1h"}});
+  const json::value token = make_token(node, {{"uid", nobody()}, {"scope", "read"}});
+  node.ask("PATCH", "/v1/tuning", 200, json::object{{"threshold", "0.5"}});
+  node.ask("DELETE", cat("/v1/leases?key=slurm/7&uid=", nobody()));
+  std::vector<std::string> said;
+  std::ifstream in(node.state_dir() + "/audit.log");
+  for (std::string line; std::getline(in, line);) {
+    EXPECT_EQ(line.find("hush-hush"), std::string::npos) << line;
+    EXPECT_EQ(line.find(text(token, "secret")), std::string::npos) << line;
+    said.push_back(text(json::parse(line), "what"));
+  }
+  const auto id = [](const json::value& of) { return of.at("id").to_number<std::uint64_t>(); };
+  const std::string leased =
+      cat("lease=", id(lease), " uid=", nobody(), " profile=1g.5gb key=slurm/7");
+  ASSERT_EQ(said.size(), 5U);
+  EXPECT_EQ(said[0], cat("job=", job));
+  EXPECT_EQ(said[1], leased);
+  EXPECT_EQ(said[2], cat("token=", id(token), " uid=", nobody(),
+                         " scope=read expires=", text(token, "expires")));
+  EXPECT_EQ(said[3], "threshold=0.5");
+  EXPECT_EQ(said[4], leased);
 }
 
 // A request with an idempotency key.
