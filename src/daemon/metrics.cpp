@@ -57,6 +57,13 @@ std::string_view result_of(core::JobNews news) {
   }
 }
 
+// Of a lease: given back, or at an end of itself (not renewed, no room, its GPU gone).
+std::string_view lease_result_of(core::JobNews news, const store::JobRow* row) {
+  const std::string_view result = result_of(news);
+  if (row != nullptr && row->state == api::name_of(api::JobState::kCompleted)) return "released";
+  return result == "cancelled" || result == "completed" ? "ended" : result;
+}
+
 std::string_view result_of(core::MoveNews news) {
   switch (news) {
     case core::MoveNews::kBegun:
@@ -83,6 +90,9 @@ struct Metrics::Parts {
     // All that can come, from the start: a counter that appears with its first event hides it.
     for (const char* result : {"completed", "failed", "cancelled", "refused"}) {
       finished.Add({{"result", result}});
+    }
+    for (const char* result : {"released", "ended", "failed", "refused"}) {
+      leases_finished.Add({{"result", result}});
     }
     for (const auto kind : {core::MoveKind::kIntra, core::MoveKind::kInter, core::MoveKind::kDrain,
                             core::MoveKind::kAsked}) {
@@ -138,16 +148,23 @@ struct Metrics::Parts {
   void started(const core::StartJob& start) {
     const store::JobRow* row = engine.records().job(start.job.value());
     if (row == nullptr || row->restarts > 0 || start.replica) return;
-    wait.Observe(seconds_between(row->submitted, Clock::wall()));
+    const bool lease = row->kind == "lease";
+    (lease ? lease_wait : wait).Observe(seconds_between(row->submitted, Clock::wall()));
   }
 
   void told(const core::JobReport& report) {
     const store::JobRow* row = engine.records().job(report.job.value());
     const std::string_view result = result_of(report.news);
     if (result.empty()) return;
-    finished.Add({{"result", std::string(result)}}).Increment();
+    const bool lease = row != nullptr && row->kind == "lease";
+    if (lease) {
+      const std::string of_lease(lease_result_of(report.news, row));
+      leases_finished.Add({{"result", of_lease}}).Increment();
+    } else {
+      finished.Add({{"result", std::string(result)}}).Increment();
+    }
     if (row != nullptr && row->started && row->ended) {
-      run.Observe(seconds_between(*row->started, *row->ended));
+      (lease ? lease_hold : run).Observe(seconds_between(*row->started, *row->ended));
     }
   }
 
@@ -197,6 +214,10 @@ struct Metrics::Parts {
       histogram("tangram_job_wait_seconds", "From a job's submission to its first start.", kJobs);
   Histogram& run = histogram("tangram_job_run_seconds",
                              "From the start of a job's last run to the job's end.", kJobs);
+  Histogram& lease_wait =
+      histogram("tangram_lease_wait_seconds", "From asking for a lease to its grant.", kJobs);
+  Histogram& lease_hold =
+      histogram("tangram_lease_hold_seconds", "From the grant of a lease to its end.", kJobs);
   Histogram& decision =
       histogram("tangram_decision_seconds", "Time of one step of the scheduler.", kShort);
   prometheus::Family<Histogram>& reconfiguration =
@@ -212,6 +233,8 @@ struct Metrics::Parts {
                                   "How late the loop was for a timer of its own.", kMedium);
   prometheus::Family<prometheus::Counter>& finished =
       counters("tangram_jobs_finished_total", "Jobs that are over, by how they ended.");
+  prometheus::Family<prometheus::Counter>& leases_finished =
+      counters("tangram_leases_finished_total", "Leases that are over, by how they ended.");
   prometheus::Family<prometheus::Counter>& moves =
       counters("tangram_moves_total", "Moves of jobs, by kind and by what became of them.");
   prometheus::Family<Histogram>& move_steps =

@@ -16,6 +16,8 @@
 namespace tangram::tests {
 namespace {
 
+namespace json = boost::json;
+
 std::string file(const std::string& name) {
   std::ifstream in(std::string(TANGRAM_SOURCE_DIR "/") + name);
   std::stringstream text;
@@ -53,13 +55,14 @@ void live(Node& node) {
   node.await(node.submit("1g.5gb", "false"), "over");
 }
 
+bool has_promtool() { return std::system("command -v promtool > /dev/null") == 0; }
+
 TEST(Metrics, ArePrometheusText) {
   Node node;
   node.start();
   live(node);
   node.folder().write("metrics", metrics(node));
-  const std::string promtool = "command -v promtool > /dev/null";
-  if (std::system(promtool.c_str()) != 0) GTEST_SKIP() << "promtool is not installed";
+  if (!has_promtool()) GTEST_SKIP() << "promtool is not installed";
   const std::string check =
       cat("promtool check metrics < ", node.at("metrics"), " > ", node.at("said"), " 2>&1");
   EXPECT_EQ(std::system(check.c_str()), 0) << node.folder().read("said");
@@ -84,6 +87,40 @@ TEST(Metrics, CountWhatWasDone) {
       std::string::npos);
   node.ask("POST", "/v1/gpus/0/cordon", 202);
   EXPECT_NE(metrics(node).find("tangram_gpu_in_service{gpu=\"0\""), std::string::npos);
+}
+
+// A lease is no job, whichever of them is counted.
+TEST(Metrics, CountLeasesApart) {
+  Node node;
+  node.start();
+  const auto lease = [&](const char* ttl) {
+    const json::object wish{{"profile", "1g.5gb"}, {"ttl", ttl}};
+    return node.ask("POST", "/v1/leases", 201, wish).at("id").to_number<std::uint64_t>();
+  };
+  const auto kept = lease("1h");
+  const auto forgotten = lease("1s");
+  node.ask("DELETE", cat("/v1/leases/", kept));
+  node.await(kept, "over");
+  node.await(forgotten, "over");
+  node.await(node.submit("1g.5gb", "true"), "over");
+  const std::string text = metrics(node);
+  EXPECT_EQ(value_of(text, "tangram_leases_finished_total{result=\"released\"}"), "1");
+  EXPECT_EQ(value_of(text, "tangram_leases_finished_total{result=\"ended\"}"), "1");
+  EXPECT_EQ(value_of(text, "tangram_lease_wait_seconds_count"), "2");
+  EXPECT_EQ(value_of(text, "tangram_lease_hold_seconds_count"), "2");
+  EXPECT_EQ(value_of(text, "tangram_jobs_finished_total{result=\"completed\"}"), "1");
+  EXPECT_EQ(value_of(text, "tangram_jobs_finished_total{result=\"cancelled\"}"), "0");
+  EXPECT_EQ(value_of(text, "tangram_job_wait_seconds_count"), "1");
+  EXPECT_EQ(value_of(text, "tangram_job_run_seconds_count"), "1");
+}
+
+TEST(Metrics, RulesAreAsPrometheusWantsThem) {
+  if (!has_promtool()) GTEST_SKIP() << "promtool is not installed";
+  const files::testing::Folder folder;
+  const std::string check =
+      cat("promtool check rules " TANGRAM_SOURCE_DIR "/packaging/prometheus/tangram.rules.yml > ",
+          folder.at("said"), " 2>&1");
+  EXPECT_EQ(std::system(check.c_str()), 0) << folder.read("said");
 }
 
 TEST(Metrics, AreAllInTheDocumentAndNoOthers) {
