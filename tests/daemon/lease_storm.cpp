@@ -1,10 +1,12 @@
 // See lease_storm.hpp.
 #include "lease_storm.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <fcntl.h>
 #include <map>
 #include <sys/file.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ namespace json = boost::json;
 
 constexpr int kDouble = 3;  // exit codes of a holder
 constexpr int kRefused = 4;
+constexpr int kGranted = 5;  // though it could not be
 constexpr const char* kTtl = "3s";
 
 struct Kind {
@@ -42,6 +45,20 @@ bool lock_slices(const std::string& folder, const json::value& lease, int slices
   return true;
 }
 
+// Asks for a whole GPU, of which there is none as long as the storm lasts, and dies of its alarm
+// while it waits. With a key, what it asked for keeps its place a little longer.
+[[noreturn]] void wait_for_death(http::Client& client, unsigned seed) {
+  json::object wish{{"profile", "7g.40gb"}, {"ttl", kTtl}, {"wait", "50s"}};
+  if ((seed >> 24U) % 2 == 0) {
+    wish["key"] = cat("doomed/", getpid());
+    wish["linger"] = "100ms";
+  }
+  const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 50'000}};
+  setitimer(ITIMER_REAL, &soon, nullptr);
+  static_cast<void>(client.request("POST", "/v1/leases", wish));
+  _exit(kGranted);
+}
+
 // One process. A death while holding is SIGKILL's: nothing is tidied up.
 [[noreturn]] void hold(const std::string& socket, const std::string& folder, unsigned seed,
                        const StormOptions& options) {
@@ -49,6 +66,9 @@ bool lock_slices(const std::string& folder, const json::value& lease, int slices
   if (!client) _exit(kRefused);
   for (int i = 0; i < options.each; ++i) {
     seed = seed * 1'664'525U + 1'013'904'223U;
+    if ((seed >> 12U) % static_cast<unsigned>(options.doom_one_in) == 0) {
+      wait_for_death(*client, seed);
+    }
     const Kind& kind = kKinds[(seed >> 8U) % 3];
     const auto reply =
         client->request("POST", "/v1/leases",
@@ -81,10 +101,26 @@ void check_events(Node& node, Storm& storm) {
   if (!done) storm.complaints.push_back(done.error().message);
   for (const auto& [id, counts] : seen) {
     storm.granted += counts.first > 0 ? 1 : 0;
+    storm.given_up += counts.first == 0 ? 1 : 0;
     if (counts.first <= 1 && counts.second == 1) continue;
     storm.complaints.push_back(
         cat("lease ", id, " was granted ", counts.first, " times and over ", counts.second));
   }
+}
+
+// On each of the two GPUs, so that no whole one comes free.
+std::vector<std::uint64_t> hold_both(Node& node) {
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 2; ++i) {
+    const json::object wish{{"profile", "4g.20gb"}, {"ttl", "1h"}};
+    ids.push_back(node.ask("POST", "/v1/leases", 201, wish).at("id").to_number<std::uint64_t>());
+  }
+  return ids;
+}
+
+const char* complaint_of(int code) {
+  if (code == kDouble) return "two holders of one slice";
+  return code == kGranted ? "what could not be granted was" : "a holder was refused";
 }
 
 }  // namespace
@@ -93,6 +129,7 @@ Storm run_storm(const StormOptions& options) {
   Storm storm;
   Node node({.emulate = "2xA100-40GB"});
   node.start();
+  const std::vector<std::uint64_t> held = hold_both(node);
   std::vector<pid_t> holders;
   for (int i = 0; i < options.holders; ++i) {
     const pid_t pid = fork();
@@ -102,12 +139,15 @@ Storm run_storm(const StormOptions& options) {
   for (const pid_t pid : holders) {
     int status = 0;
     waitpid(pid, &status, 0);
-    if (WIFSIGNALED(status)) ++storm.killed;
+    if (WIFSIGNALED(status)) ++(WTERMSIG(status) == SIGALRM ? storm.doomed : storm.killed);
     if (!WIFEXITED(status) || WEXITSTATUS(status) == 0) continue;
-    storm.complaints.push_back(WEXITSTATUS(status) == kDouble ? "two holders of one slice"
-                                                              : "a holder was refused");
+    storm.complaints.emplace_back(complaint_of(WEXITSTATUS(status)));
   }
-  if (options.tell) std::printf("all holders have ended, %zu killed\n", storm.killed);
+  if (options.tell) {
+    std::printf("all holders have ended, %zu killed, %zu of them waiting\n",
+                storm.killed + storm.doomed, storm.doomed);
+  }
+  for (const std::uint64_t id : held) node.ask("DELETE", cat("/v1/leases/", id));
   // What the killed ones held ends by itself.
   eventually("no lease is left", [&] { return node.ask("GET", "/v1/leases").as_array().empty(); });
   const json::value gpus = node.ask("GET", "/v1/gpus");
