@@ -2,9 +2,11 @@
 #include "core/asked_move.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/text.hpp"
 #include "core/candidates.hpp"
+#include "core/restraint.hpp"
 
 namespace tangram::core {
 namespace {
@@ -24,6 +26,35 @@ Result<void> check_job(const Job& job) {
     return not_now(name + " is not running and ready; only then can it be moved.");
   }
   return {};
+}
+
+constexpr const char* kOperatorMay = "; an administrator of the node can move it all the same.";
+
+// What does not depend on where the job is to go.
+Result<void> check_restraint(const Node& node, const Job& job) {
+  const std::string name = cat("job ", job.id.value());
+  if (node.tuning().migration == "off") {
+    return not_now(cat("moves are switched off on this node (migration = off)", kOperatorMay));
+  }
+  if (window_opens(node.tuning().restraint.window, node.now()) != node.now()) {
+    return not_now(cat("it is not the time of day for moves (window)", kOperatorMay));
+  }
+  if (job.cooldown_until > node.now()) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(job.cooldown_until - node.now());
+    return not_now(cat(name, " was moved just now and stays where it is for ", left.count(),
+                       " s more (cooldown)", kOperatorMay));
+  }
+  return {};
+}
+
+Result<void> check_head(const Node& node, const Job& job, const Slot& slot) {
+  const Gpu& gpu = node.gpu(slot.gpu);
+  const mig::Placement place{*node.profile_on(gpu.model, job.profile), slot.start};
+  const mig::Occupancy after = node.model(gpu.model).with(gpu.projected, place);
+  if (!takes_place_of_head(node, gpu.model, gpu.projected, after)) return {};
+  return not_now(cat("gpu ", slot.gpu.value(), ":", int{slot.start},
+                     " is a place that the first waiting job could use (protect_head)",
+                     kOperatorMay));
 }
 
 std::string starts_of(const mig::Profile& profile) {
@@ -66,6 +97,9 @@ Result<Move> asked_move(const Node& node, const Policies& policies, const MoveAs
     return not_now(cat("as many moves as restraint.most_moves allows (", most,
                        ") are under way; ask again, or tune it."));
   }
+  if (asked.restrained) {
+    if (auto may = check_restraint(node, job); !may) return std::unexpected(may.error());
+  }
   std::optional<Slot> slot;
   if (!asked.anywhere) {
     const auto found = find_slot(node, job, Slot{asked.gpu, asked.start});
@@ -79,6 +113,9 @@ Result<Move> asked_move(const Node& node, const Policies& policies, const MoveAs
   if (node.gpu(slot->gpu).incoming) {
     return not_now(
         cat("another move goes into gpu ", slot->gpu.value(), "; ask again when it is over."));
+  }
+  if (asked.restrained) {
+    if (auto may = check_head(node, job, *slot); !may) return std::unexpected(may.error());
   }
   return Move{job.id, job.main.gpu, *slot, MoveKind::kAsked, s};
 }

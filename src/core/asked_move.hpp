@@ -1,8 +1,8 @@
-// A move that somebody asks for by hand: whether it can be made now, and to where. What restrains
-// the scheduler's own moves (cooldown, gain, window of the day, the place of the first waiting job)
-// does not restrain people; what keeps moves safe (pinned jobs, one move into a GPU at a time, the
-// most at a time) does. One rule: whoever is refused is told why, and the scheduler refuses exactly
-// what is refused here.
+// A move that somebody asks for by hand: whether it can be made now, and to where. What an operator
+// restrains the scheduler's own moves with (migration off, cooldown, window of the day, the place
+// of the first waiting job) restrains the owners of jobs too, but not operators; what keeps moves
+// safe (pinned jobs, one move into a GPU at a time, the most at a time) holds for everybody. One
+// rule: whoever is refused is told why, and the scheduler refuses exactly what is refused here.
 #pragma once
 
 #include "base/error.hpp"

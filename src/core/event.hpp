@@ -64,7 +64,7 @@ struct InstanceCreated {
   GpuId gpu;
   InstanceId instance;
 };
-struct InstanceDestroyed {
+struct InstanceDestroyed {  // of one that a job holds: somebody removed it; the body ends its run
   GpuId gpu;
   InstanceId instance;
 };
@@ -118,6 +118,7 @@ struct MoveAsked {  // by hand, of a running job; see asked_move.hpp
   bool anywhere = true;  // else to this place
   GpuId gpu = {};
   std::uint8_t start = 0;
+  bool restrained = false;  // by what restrains the scheduler: whoever asks is no operator
 };
 struct TuningChanged {
   Tuning tuning;

@@ -135,6 +135,7 @@ class Scheduler {
   [[nodiscard]] bool moves_may_begin();
   void begin_move(const Move& move);
   void replica_ready(JobSlot s);
+  void switch_failed(JobSlot s, RunId run);
   void replica_gone(JobSlot s, bool success = false);
   void roll_back(JobSlot s);
   void take_over(JobSlot s, MoveNews news);
@@ -154,6 +155,7 @@ class Scheduler {
   void on(const WakeUp& e);
   void repair_layout(GpuId gpu);
   void lose(GpuId gpu);
+  void lose_instance(GpuId gpu, InstanceId instance);
   void lose_replica_of(JobSlot s, GpuId gpu);
 
   // saved.cpp, restore.cpp

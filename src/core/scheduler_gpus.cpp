@@ -71,10 +71,27 @@ void Scheduler::lose(GpuId gpu) {
   if (ask_.contains(gpu.value())) ask_.erase(gpu.value());
 }
 
+// Somebody removed it from under its job: for that job as if the GPU were lost.
+void Scheduler::lose_instance(GpuId gpu, InstanceId instance) {
+  const JobSlot s = node_.find(gpu, instance)->job;
+  {
+    Node::Edit edit(node_, gpu);
+    edit.erase(instance);
+    make_way(edit);
+  }
+  lose_replica_of(s, gpu);
+  repair_layout(gpu);
+  try_queue_ = true;
+}
+
+// Its original, its replica or both are not on the GPU any more.
 void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
   Job& job = node_.job(s);
-  const bool main_lost = job.main.instance != kNoInstance && job.main.gpu == gpu;
-  const bool replica_lost = job.moving() && job.replica.gpu == gpu;
+  const auto is_lost = [&](const Replica& r) {
+    return r.gpu == gpu && r.instance != kNoInstance && node_.find(gpu, r.instance) == nullptr;
+  };
+  const bool main_lost = is_lost(job.main);
+  const bool replica_lost = job.moving() && is_lost(job.replica);
   if (main_lost && job.phase == JobPhase::kPlaced) {
     requeue(s);  // it had not begun
     return;

@@ -136,6 +136,7 @@ void Scheduler::on(const InstanceDestroyed& e) {
   if (!known(e.gpu)) return;
   const Entry* entry = node_.find(e.gpu, e.instance);
   if (entry == nullptr) return;
+  if (entry->state == EntryState::kHeld) return lose_instance(e.gpu, e.instance);
   const bool quarantined = entry->state == EntryState::kQuarantined;
   if (entry->state != EntryState::kDestroying && !quarantined) return;
   if (quarantined) {
@@ -162,12 +163,7 @@ void Scheduler::on(const ActionFailed& e) {
       on(JobExited{e.job, e.run, false});
       return;
     case ActionKind::kSwitchTraffic:
-      if (s == kNoJob) return;
-      if (node_.job(s).move == MovePhase::kSwitching && node_.job(s).replica.run == e.run) {
-        roll_back(s);
-      } else if (node_.job(s).main.run == e.run) {
-        report(node_.job(s), JobNews::kSwitchStuck);
-      }
+      if (s != kNoJob) switch_failed(s, e.run);
       return;
     case ActionKind::kStopJob:
       if (s == kNoJob || e.run == kNoRun) return;

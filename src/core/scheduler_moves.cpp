@@ -151,6 +151,21 @@ void Scheduler::on(const TrafficDrained& e) {
   stop(s, job.main);
 }
 
+// Traffic could not be sent to the run. Before the switch that takes the move back. A body that was
+// restarted asks for a switch again that was made already: that it gets no answer now cannot undo
+// it, so the original, of which nobody will say that it is drained, is stopped.
+void Scheduler::switch_failed(JobSlot s, RunId run) {
+  Job& job = node_.job(s);
+  if (job.replica.run == run && job.move == MovePhase::kSwitching) {
+    roll_back(s);
+  } else if (job.replica.run == run && job.move == MovePhase::kDraining) {
+    job.move = MovePhase::kStopping;
+    stop(s, job.main);
+  } else if (job.main.run == run) {
+    report(job, JobNews::kSwitchStuck);
+  }
+}
+
 // The replica is gone (or never came to be): what that means depends on how far the move was.
 void Scheduler::replica_gone(JobSlot s, bool success) {
   Job& job = node_.job(s);

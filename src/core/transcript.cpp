@@ -112,7 +112,8 @@ struct EventText {
   std::string operator()(const GpuUncordoned& e) const { return gpu(e.gpu) + " uncordoned"; }
   std::string operator()(const GpuDrained& e) const { return gpu(e.gpu) + " to be drained"; }
   std::string operator()(const MoveAsked& e) const {
-    const std::string what = cat("move of ", job(e.job), " asked for");
+    const std::string what =
+        cat("move of ", job(e.job), " asked for", e.restrained ? " by its owner" : "");
     return e.anywhere ? what : cat(what, ", to ", gpu(e.gpu), " at ", int{e.start});
   }
   std::string operator()(const TuningChanged& e) const {

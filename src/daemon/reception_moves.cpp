@@ -9,8 +9,9 @@
 namespace tangram::daemon {
 namespace {
 
-core::MoveAsked asked_of(std::uint64_t id, const api::MoveRequest& wish) {
+core::MoveAsked asked_of(std::uint64_t id, const api::MoveRequest& wish, bool is_admin) {
   core::MoveAsked asked{.job = core::JobId(id)};
+  asked.restrained = !is_admin;
   if (!wish.to) return asked;
   asked.anywhere = false;
   asked.gpu = core::GpuId(wish.to->gpu);
@@ -53,7 +54,7 @@ void Reception::move(const Caller& caller, std::uint64_t id, const api::MoveRequ
     reply(std::unexpected(row.error()));
     return;
   }
-  const core::MoveAsked asked = asked_of(id, wish);
+  const core::MoveAsked asked = asked_of(id, wish, access_.is_admin(caller));
   const core::Scheduler& scheduler = engine_.scheduler();
   if (const auto can = core::asked_move(scheduler.node(), scheduler.policies(), asked); !can) {
     reply(std::unexpected(problem_of(can.error())));

@@ -103,6 +103,7 @@ void fields(V& v, X& x) {
   v("anywhere", x.anywhere);
   v("gpu", x.gpu);
   v("start", x.start);
+  v("restrained", x.restrained);
 }
 template <class V, Of<core::TuningChanged> X>
 void fields(V& v, X& x) {

@@ -59,7 +59,8 @@ std::vector<Event> one_of_each() {
           core::GpuCordoned{GpuId(28)},
           core::GpuUncordoned{GpuId(29)},
           core::GpuDrained{GpuId(30)},
-          core::MoveAsked{.job = JobId(32), .anywhere = false, .gpu = GpuId(3), .start = 6},
+          core::MoveAsked{
+              .job = JobId(32), .anywhere = false, .gpu = GpuId(3), .start = 6, .restrained = true},
           core::TuningChanged{tuning, *policies::find_policies(tuning)},
           core::WakeUp{}};
 }

@@ -75,7 +75,8 @@ void World::user_acts() {
       return deliver(core::MoveAsked{.job = job,
                                      .anywhere = random_.chance(500),
                                      .gpu = any_gpu(),
-                                     .start = static_cast<std::uint8_t>(random_.below(8))});
+                                     .start = static_cast<std::uint8_t>(random_.below(8)),
+                                     .restrained = random_.chance(500)});
     case 1:
       return deliver(core::JobReleased{job, random_.chance(300)});
     default:

@@ -60,6 +60,7 @@ const Commands::Row Commands::kRows[] = {
     {"exited", &Commands::exit},
     {"failed to", &Commands::failed},
     {"late", &Commands::late},
+    {"removed", &Commands::removed},
     {"again", &Commands::again},
 };
 
@@ -181,7 +182,7 @@ Result<void> Commands::cancel(Words& words) {
   return world_.send(core::JobCancelled{*id});
 }
 
-// "move job 1" or "move job 1 to gpu 0 at 6"
+// "move job 1" or "move job 1 to gpu 0 at 6", with "as owner" at the end
 Result<void> Commands::move(Words& words) {
   const auto id = job_id(words);
   if (!id) return std::unexpected(id.error());
@@ -194,6 +195,10 @@ Result<void> Commands::move(Words& words) {
     if (!start) return std::unexpected(start.error());
     asked.gpu = *gpu;
     asked.start = static_cast<std::uint8_t>(*start);
+  }
+  asked.restrained = words.take("as");
+  if (asked.restrained) {
+    if (auto ok = words.expect("owner"); !ok) return ok;
   }
   if (auto ok = words.end(); !ok) return ok;
   return world_.send(asked);

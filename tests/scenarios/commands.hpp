@@ -56,6 +56,7 @@ class Commands {
   Result<void> drained(Words& words);
   Result<void> failed(Words& words);
   Result<void> late(Words& words);
+  Result<void> removed(Words& words);
   Result<void> again(Words& words);
   Result<void> answer(core::ActionKind kind, Words& words, bool fail);
   Result<core::JobId> job_id(Words& words);  // "job 1"

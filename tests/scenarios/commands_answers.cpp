@@ -177,6 +177,17 @@ Result<void> Commands::late(Words& words) {
   return invalid(cat("nothing called ", tangram::quoted(*what), " can be late."));
 }
 
+// "removed i1 on gpu 0": by somebody, whoever uses it.
+Result<void> Commands::removed(Words& words) {
+  const auto number = numbered(words, 'i');
+  if (!number) return std::unexpected(number.error());
+  if (auto ok = words.expect("on"); !ok) return ok;
+  const auto gpu = gpu_id(words);
+  if (!gpu) return std::unexpected(gpu.error());
+  if (auto ok = words.end(); !ok) return ok;
+  return world_.remove(*gpu, core::InstanceId(*number));
+}
+
 Result<void> Commands::again(Words& words) {
   if (auto ok = words.end(); !ok) return ok;
   return world_.send_again();

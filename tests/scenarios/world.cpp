@@ -44,6 +44,13 @@ Result<void> World::send(const core::Event& event) {
   return by_itself_ ? answer_all() : Result<void>{};
 }
 
+// With whatever runs in it, which the body ends.
+Result<void> World::remove(core::GpuId gpu, core::InstanceId instance) {
+  instances_.erase(instance);
+  std::erase_if(runs_, [&](const auto& each) { return each.second.instance == instance; });
+  return send(core::InstanceDestroyed{gpu, instance});
+}
+
 Result<void> World::send_again() {
   if (!last_) return invalid("nothing has happened yet.");
   return send(core::Event(*last_));

@@ -32,6 +32,7 @@ class World {
 
   // One event, and whatever follows from it.
   Result<void> send(const core::Event& event);
+  Result<void> remove(core::GpuId gpu, core::InstanceId instance);
   Result<void> send_again();                   // the last event once more
   Result<void> pass_time_until(Instant when);  // with every wake-up on the way
   Result<void> wake();                         // at the WakeAt that is out
