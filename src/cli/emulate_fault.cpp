@@ -88,6 +88,15 @@ Result<std::string> leave_foreign(const FaultVerb& o) {
   return cat(o.text, " on GPU ", o.index, " is there now, and nobody's");
 }
 
+Result<std::string> let_vanish(const FaultVerb& o) {
+  const auto text = mig::parse_placement(o.text);
+  if (!text) return std::unexpected(text.error());
+  const auto done = call_door<decltype(nvml::tangramEmulatorVanish)>(
+      "tangramEmulatorVanish", o.index, text->profile.c_str(), static_cast<unsigned>(text->start));
+  if (!done) return std::unexpected(done.error());
+  return cat(o.text, " on GPU ", o.index, " is gone, with whatever was in it");
+}
+
 }  // namespace
 
 void add_emulate_fault(CLI::App& emulate, Command& command) {
@@ -124,6 +133,11 @@ void add_emulate_fault(CLI::App& emulate, Command& command) {
   o = std::make_shared<FaultVerb>();
   verb =
       add_verb(*fault, command, "foreign", "Leave an instance that is nobody's", o, leave_foreign);
+  verb->add_option("GPU", o->index, "Its index")->required();
+  verb->add_option("PROFILE@START", o->text, "What and where, as in 3g.20gb@4")->required();
+
+  o = std::make_shared<FaultVerb>();
+  verb = add_verb(*fault, command, "vanish", "Remove an instance, whoever uses it", o, let_vanish);
   verb->add_option("GPU", o->index, "Its index")->required();
   verb->add_option("PROFILE@START", o->text, "What and where, as in 3g.20gb@4")->required();
 

@@ -221,6 +221,22 @@ Return tangramEmulatorForeign(unsigned gpu, const char* profile, unsigned start)
   });
 }
 
+Return tangramEmulatorVanish(unsigned gpu, const char* profile, unsigned start) {
+  return with_gpu(gpu, [&](StateFile& state) {
+    const emulator::Board& board = emulator::board_of(state.gpu(gpu));
+    const auto found = board.model->find_profile(profile == nullptr ? "" : profile);
+    if (!found) return fail(kInvalidArgument, found.error().message);
+    const mig::Placement placement{*found, static_cast<std::uint8_t>(start)};
+    Return result = kSuccess;
+    state.change_gpu(gpu, [&](GpuState& g) {
+      result = emulator::remove_gi(g, placement);
+      return result == kSuccess;
+    });
+    if (result == kSuccess) return kSuccess;
+    return fail(result, cat("there is no ", profile, " at ", start, " on GPU ", gpu, "."));
+  });
+}
+
 Return tangramEmulatorRegister(const char* uuid, unsigned pid, unsigned long long memory_bytes) {
   return with_place(uuid, [&](StateFile& state, const Place& place) {
     emulator::ProcessState process{.pid = pid, .gi = place.gi, .ci = place.ci};

@@ -208,6 +208,23 @@ Return destroy_gi(GpuState& gpu, unsigned id, std::int64_t now_ns) {
   return nvml::kSuccess;
 }
 
+Return remove_gi(GpuState& gpu, mig::Placement placement) {
+  for (unsigned id = 0; id < kGiIds; ++id) {
+    GiState& gi = gpu.gis[id];
+    if (gi.used == 0 || placement_of(gi) != placement) continue;
+    for (ProcessState& p : gpu.processes) {
+      if (p.gi == id) p = ProcessState{};
+    }
+    for (FlowState& f : gpu.flows) {
+      if (f.gi == id) f = FlowState{};
+    }
+    gi = GiState{};
+    config_changed(gpu);
+    return nvml::kSuccess;
+  }
+  return nvml::kNotFound;
+}
+
 void add_event(GpuState& gpu, const EventState& event) {
   gpu.events[gpu.events_written++ % kEventsKept] = event;
 }

@@ -40,6 +40,8 @@ void reset_gpu(GpuState& gpu);
 Return create_gi(GpuState& gpu, mig::ProfileIndex profile, std::optional<unsigned> start,
                  unsigned& id);
 Return destroy_gi(GpuState& gpu, unsigned gi, std::int64_t now_ns);
+// With all that is in it, whoever uses it.
+Return remove_gi(GpuState& gpu, mig::Placement placement);
 [[nodiscard]] mig::Placement placement_of(const GiState& gi);
 
 // Compute instances.

@@ -45,6 +45,9 @@ Return tangramEmulatorFallOff(unsigned gpu);
 // An instance that is nobody's: as if somebody else had made it. No fault hits it.
 Return tangramEmulatorForeign(unsigned gpu, const char* profile, unsigned start);
 
+// The instance there is gone, with whatever was in it: as if somebody had removed it by force.
+Return tangramEmulatorVanish(unsigned gpu, const char* profile, unsigned start);
+
 // A process on a GPU ("GPU-…": holds the whole GPU, as a monitoring daemon would) or on a MIG
 // device ("MIG-…"): listed, and in the way of destruction, until it ends or is taken back.
 Return tangramEmulatorRegister(const char* uuid, unsigned pid, unsigned long long memory_bytes);
