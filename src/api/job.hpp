@@ -145,13 +145,16 @@ using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
 // Where one run of a job was.
 struct Place {
-  std::uint32_t run = 0;
+  std::optional<std::uint32_t> run;  // none: the move was taken back before it came to one
   std::uint32_t gpu = 0;
   std::uint32_t start = 0;
   std::string profile;
   std::string mig_uuid;  // JSON: "uuid"
   std::string how;       // "placed", or the kind of move that led there: "intra-GPU", "asked"
   std::string result;    // of that move: "done", "rolled-back"; empty: it is under way, or none
+  std::string reason;    // why it was taken back
+  std::uint64_t finished = 0;  // what the run before had in flight then and ended by itself
+  std::uint64_t cut = 0;       // and what did not
   std::optional<WallTime> started;
   std::optional<WallTime> ended;
 

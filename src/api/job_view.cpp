@@ -59,26 +59,32 @@ void read_place(Fields& fields, JobView& job) {
 Place place_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
   Fields fields(value, path, "a place", mistakes);
   Place place;
-  place.run = fields.number32("run").value_or(0);
+  place.run = fields.number32("run");
   place.gpu = fields.number32("gpu").value_or(0);
   place.start = fields.number32("start").value_or(0);
   place.profile = fields.text("profile");
   place.mig_uuid = fields.text("uuid");
   place.how = fields.text("how");
   place.result = fields.text("result");
+  place.reason = fields.text("reason");
+  place.finished = fields.number("finished", {0, kMost}).value_or(0);
+  place.cut = fields.number("cut", {0, kMost}).value_or(0);
   place.started = fields.wall("started");
   place.ended = fields.wall("ended");
   return place;
 }
 
 json::value place_json(const Place& place) {
-  return json::object{{"run", place.run},
+  return json::object{{"run", or_null(place.run)},
                       {"gpu", place.gpu},
                       {"start", place.start},
                       {"profile", place.profile},
                       {"uuid", text_or_null(place.mig_uuid)},
                       {"how", place.how},
                       {"result", text_or_null(place.result)},
+                      {"reason", text_or_null(place.reason)},
+                      {"finished", place.finished},
+                      {"cut", place.cut},
                       {"started", or_null(place.started)},
                       {"ended", or_null(place.ended)}};
 }

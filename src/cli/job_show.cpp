@@ -55,12 +55,17 @@ void print_places(const std::vector<api::Place>& places, Output& out) {
   out.line();
   out.line(out.paint("PLACES", Style::kBold));
   Table table({{"RUN", Align::kRight, 2}, {"PLACE"}, {"HOW"}, {"SINCE"}, {"UNTIL"}, {"RESULT"}});
+  const auto result = [](const api::Place& place) {
+    return cat(place.result, place.reason.empty() ? "" : cat(": ", place.reason),
+               place.cut == 0 ? "" : cat(", ", place.cut, " cut"));
+  };
   const auto moment = [](const std::optional<api::WallTime>& when) {
     return when ? local_text(*when) : "-";
   };
   for (const api::Place& place : places) {
-    table.row({std::to_string(place.run), cat(place.gpu, '@', place.start), harmless(place.how),
-               moment(place.started), moment(place.ended), harmless(place.result)});
+    table.row({place.run ? std::to_string(*place.run) : "-", cat(place.gpu, '@', place.start),
+               harmless(place.how), moment(place.started), moment(place.ended),
+               harmless(result(place))});
   }
   table.print(out);
 }

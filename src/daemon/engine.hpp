@@ -102,6 +102,8 @@ class Engine {
   void record(Batch& batch, const core::JobReport& report);
   void record(Batch& batch, const core::MoveReport& report);
   void record_step_of_move(const core::Event& event);
+  void record_reason_of_move(const core::Event& event);
+  void forget_original(std::uint64_t id);
   void number(Batch& batch) const;
   void record_run(const core::StartJob& start);
   void record_jobs(const Batch& batch, const core::SavedChanges& changes);

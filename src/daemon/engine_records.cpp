@@ -123,6 +123,7 @@ void Engine::record(Batch& batch, const core::MoveReport& report) {
   const std::uint64_t id = report.job.value();
   const store::WallTime now = Clock::wall();
   if (report.news != core::MoveNews::kBegun) {
+    if (report.news != core::MoveNews::kRolledBack) forget_original(id);
     auto over = records_.end_move(id, result_name(report.news), now);
     if (over) batch.moves_over.push_back(*std::move(over));
     return;
@@ -139,8 +140,45 @@ void Engine::record(Batch& batch, const core::MoveReport& report) {
                        .result = ""});
 }
 
+// The job goes on elsewhere: how its original ended is nothing of the job's any more.
+void Engine::forget_original(std::uint64_t id) {
+  store::JobRow* job = records_.edit_job(id);
+  if (job == nullptr) return;
+  job->exit_code.reset();
+  job->exit_signal.reset();
+  if (!job->reason.starts_with("its endpoint ")) job->reason.clear();
+}
+
+// Why a move is taken back, if nobody else says so: by what happened to it.
+void Engine::record_reason_of_move(const core::Event& event) {
+  const auto say = [&](std::uint64_t job, const char* why) {
+    const store::MoveRow* move = records_.move(job);
+    if (move == nullptr || !move->reason.empty()) return;
+    records_.edit_move(job)->reason = why;
+  };
+  if (const auto* health = std::get_if<core::GpuHealth>(&event)) {
+    if (health->health == core::Health::kOk) return;
+    for (const auto& [job, row] : records_.moves()) {
+      if (row.to_gpu == health->gpu.value()) say(job, "the GPU it was to go to is lost or hangs");
+    }
+  } else if (const auto* cancelled = std::get_if<core::JobCancelled>(&event)) {
+    say(cancelled->job.value(), "the job was cancelled");
+  } else if (const auto* seen = std::get_if<core::ForeignSeen>(&event)) {
+    for (const auto& [job, row] : records_.moves()) {
+      if (row.to_gpu != seen->gpu.value() || row.run) continue;
+      say(job, "an instance that is not Tangram's stands in its place");
+    }
+  } else if (const auto* exited = std::get_if<core::JobExited>(&event)) {
+    const store::MoveRow* move = records_.move(exited->job.value());
+    if (move != nullptr && move->run != exited->run.value() && exited->success) {
+      say(exited->job.value(), "the job ended");
+    }
+  }
+}
+
 // How far a move has come, before the scheduler goes on from it.
 void Engine::record_step_of_move(const core::Event& event) {
+  record_reason_of_move(event);
   const auto job_of = [&](core::JobId id) {
     const core::JobSlot slot = scheduler_->node().find_job(id);
     return slot == core::kNoJob ? nullptr : &scheduler_->node().job(slot);
@@ -192,7 +230,7 @@ void Engine::record_job(const core::SavedJob& saved) {
   if (main.run != core::kNoRun) {
     row->run = main.run.value();
     if (const store::RunRow* run = records_.run(main.run.value())) {
-      if (row->address.empty() && run->port) row->port = run->port;  // else its endpoint's
+      if (run->direct && run->port) row->port = run->port;  // else its endpoint's
       row->started = run->started;
     }
   }

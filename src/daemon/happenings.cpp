@@ -179,7 +179,7 @@ void Happenings::add(const core::JobReport& report) {
     case core::JobNews::kRefusedDuplicate:
       return say("refused", "over", "was refused: no GPU of this node has its profile");
     case core::JobNews::kLost:
-      return say("lost", "", "lost its GPU");
+      return say("lost", "", "lost its place: its GPU or its instance is gone");
     case core::JobNews::kStopStuck:
       return say("stopping", "releasing", "cannot be stopped; it keeps its slices");
     case core::JobNews::kSwitchStuck:
@@ -203,13 +203,10 @@ void Happenings::add(const core::StopJob& stop) {
                 because(records_.job(stop.job.value()))));
 }
 
-// A replica that ended by itself, if it was that.
+// What is known of it before it is recorded as over.
 std::string Happenings::why_rolled_back(const core::MoveReport& report) const {
-  const store::RunRow* run = exited_ ? records_.run(*exited_) : nullptr;
-  if (run == nullptr || run->stop_asked || run->job != report.job.value()) return "";
-  if (run->gpu != report.to.value() || run->start != report.start) return "";
-  if (run->exit_signal) return cat(": its replica was ended by signal ", *run->exit_signal);
-  return run->exit_code ? cat(": its replica exited with ", *run->exit_code) : "";
+  const store::MoveRow* move = records_.move(report.job.value());
+  return move == nullptr || move->reason.empty() ? "" : cat(": ", move->reason);
 }
 
 void Happenings::add(const core::MoveReport& report) {

@@ -44,7 +44,6 @@ class Happenings {
   void add(const core::GpuDrained& e);
   void add(const core::MoveAsked& e);
   void add(const core::TrafficSwitched& e);
-  void add(const core::JobExited& e) { exited_ = e.run.value(); }
   void add(const core::TuningChanged& e);
   void add(const core::JobReport& report);
   void add(const core::MoveReport& report);
@@ -68,7 +67,6 @@ class Happenings {
   std::uint64_t step_;
   std::string by_;
   std::optional<std::uint64_t> submitted_;  // in this step
-  std::optional<std::uint32_t> exited_;     // the run that ended with it
 };
 
 }  // namespace tangram::daemon

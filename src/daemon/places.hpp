@@ -2,6 +2,7 @@
 // what is recorded, and says of a move what became of it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "api/job.hpp"
@@ -9,10 +10,11 @@
 
 namespace tangram::daemon {
 
-inline constexpr std::size_t kMostPlaces = 100;  // the newest
+inline constexpr std::size_t kMostPlaces = store::kMostPlacesKept;  // the newest
 
-// Runs in their order, moves by when they began, as the store has them.
+// Runs and moves as the store has them; `may_read`: whoever asks may know what the job said.
 [[nodiscard]] std::vector<api::Place> places_of(const std::vector<store::RunRow>& runs,
-                                                const std::vector<store::MoveRow>& moves);
+                                                const std::vector<store::MoveRow>& moves,
+                                                bool may_read);
 
 }  // namespace tangram::daemon

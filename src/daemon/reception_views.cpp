@@ -42,12 +42,13 @@ http::Answer<api::JobView> Reception::job(const Caller& caller, std::uint64_t id
   if (view.state == api::JobState::kQueued) view.reason = views_.why_waiting(*row, may_read);
   const auto runs = engine_.store().runs(id);
   const auto moves = engine_.store().moves(id);
-  if (runs && moves) view.places = places_of(*runs, *moves);
+  if (runs && moves) view.places = places_of(*runs, *moves, may_read);
   if (!may_read) return view;
   const auto stored = engine_.store().job(id);
   if (!stored || !*stored) return view;
-  auto request = api::read_job_request(boost::json::parse((*stored)->request));
-  if (!request) return view;
+  boost::system::error_code bad;
+  auto request = api::read_job_request(boost::json::parse((*stored)->request, bad));
+  if (bad || !request) return view;
   view.request = *std::move(request);
   view.request.name = row->name;
   view.outline = false;

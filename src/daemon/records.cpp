@@ -27,7 +27,7 @@ Records::Records(store::Contents& contents)
   }
   for (store::RunRow& row : contents.runs) {
     const store::JobRow* owner = job(row.job);
-    if (owner != nullptr && !owner->over) runs_.emplace(row.run, std::move(row));
+    if (owner != nullptr && !owner->over && !row.over) runs_.emplace(row.run, std::move(row));
   }
   for (store::GpuRow& row : contents.gpus) gpus_.emplace(row.gpu, std::move(row));
   for (store::InstanceRow& row : contents.instances) {
@@ -120,6 +120,7 @@ std::optional<store::MoveRow> Records::end_move(std::uint64_t job, std::string_v
   store::MoveRow row = std::move(at->second);
   row.result = result;
   row.ended = when;
+  if (result != "rolled-back") row.reason.clear();
   touched_moves_.push_back(row);
   moves_.erase(at);
   return row;
@@ -165,10 +166,7 @@ std::vector<std::uint64_t> Records::take_changes(store::Changes& changes) {
 }
 
 void Records::forget_over() {
-  std::erase_if(runs_, [&](const auto& each) {
-    const store::JobRow* owner = job(each.second.job);
-    return each.second.over && (owner == nullptr || owner->over);
-  });
+  std::erase_if(runs_, [](const auto& each) { return each.second.over; });
   while (over_jobs_.size() > kMostOver) {
     jobs_.erase(over_jobs_.front());
     over_jobs_.pop_front();

@@ -54,6 +54,7 @@ class Records {
   void put(store::TokenRow row);
   void drop_instance(std::uint32_t instance);
   void begin_move(store::MoveRow row);
+  [[nodiscard]] const std::map<std::uint64_t, store::MoveRow>& moves() const { return moves_; }
   [[nodiscard]] const store::MoveRow* move(std::uint64_t job) const;  // under way
   [[nodiscard]] store::MoveRow* edit_move(std::uint64_t job);
   // The move as it ended; none if none was under way.
@@ -70,7 +71,7 @@ class Records {
   static constexpr std::size_t kMostOver = 256;
 
   std::map<std::uint64_t, store::JobRow> jobs_;  // without their requests, which are large
-  std::map<std::uint32_t, store::RunRow> runs_;  // of jobs that are not over
+  std::map<std::uint32_t, store::RunRow> runs_;  // that are not over
   std::map<std::uint32_t, store::GpuRow> gpus_;
   std::map<std::uint32_t, store::InstanceRow> instances_;
   std::map<std::uint64_t, store::MoveRow> moves_;  // under way, by job

@@ -37,21 +37,21 @@ Result<std::optional<JobRow>> Store::job(std::uint64_t id) {
   });
 }
 
-Result<std::vector<RunRow>> Store::runs(std::uint64_t job) {
+Result<std::vector<RunRow>> Store::runs(std::uint64_t job, std::size_t most) {
   return parts_->guarded("read", [&]() -> Result<std::vector<RunRow>> {
     std::vector<RunRow> rows;
     Query query = parts_->query(sql::kRunsOfJob);
-    query.bind(signed_limit(job));
+    query.bind(signed_limit(job), signed_limit(most));
     while (query.next()) rows.push_back(read_run(query));
     return rows;
   });
 }
 
-Result<std::vector<MoveRow>> Store::moves(std::uint64_t job) {
+Result<std::vector<MoveRow>> Store::moves(std::uint64_t job, std::size_t most) {
   return parts_->guarded("read", [&]() -> Result<std::vector<MoveRow>> {
     std::vector<MoveRow> rows;
     Query query = parts_->query(sql::kMovesOfJob);
-    query.bind(signed_limit(job));
+    query.bind(signed_limit(job), signed_limit(most));
     while (query.next()) rows.push_back(read_move(query));
     return rows;
   });

@@ -28,10 +28,10 @@ void load_jobs(Statements& statements, std::size_t most_over, Contents& out) {
   std::ranges::sort(out.jobs, {}, &JobRow::id);
   for (const JobRow& job : out.jobs) {
     Query runs(statements.get(sql::kRunsOfJob));
-    runs.bind(job.id);
+    runs.bind(job.id, kMostPlacesKept);
     while (runs.next()) out.runs.push_back(read_run(runs));
     Query moves(statements.get(sql::kMovesOfJob));
-    moves.bind(job.id);
+    moves.bind(job.id, kMostPlacesKept);
     while (moves.next()) out.moves.push_back(read_move(moves));
   }
   std::ranges::sort(out.runs, {}, &RunRow::run);

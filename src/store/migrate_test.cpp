@@ -28,8 +28,12 @@ void copy_as_version_1(const std::string& from, const std::string& to) {
   db.exec(
       "INSERT INTO moves SELECT job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, "
       "result FROM now.moves");
+  db.exec(
+      "INSERT INTO runs SELECT run, job, gpu, instance, start, profile, mig_uuid, port, boot, "
+      "over, "
+      "stop_asked, exit_code, exit_signal, reason, asked, started, ended FROM now.runs");
   for (const char* table :
-       {"requests", "runs", "gpus", "instances", "journal", "models", "saved_rest", "saved_gpus",
+       {"requests", "gpus", "instances", "journal", "models", "saved_rest", "saved_gpus",
         "saved_jobs", "snapshots", "snapshot_gpus", "snapshot_jobs", "facts"}) {
     db.exec(std::string("INSERT INTO main.") + table + " SELECT * FROM now." + table);
   }

@@ -27,14 +27,15 @@ constexpr const char* kWriteJobRow =
     "started = excluded.started, ended = excluded.ended, kind = excluded.kind, "
     "placed = excluded.placed, address = excluded.address";
 constexpr const char* kWriteRunRow =
-    "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "
+    "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, "
+    "over, "
     "stop_asked, exit_code, exit_signal, reason, asked, started, ended) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (run) DO UPDATE SET "
     "job = excluded.job, gpu = excluded.gpu, instance = excluded.instance, "
     "start = excluded.start, profile = excluded.profile, "
-    "mig_uuid = excluded.mig_uuid, port = excluded.port, boot = excluded.boot, "
-    "over = excluded.over, stop_asked = excluded.stop_asked, "
+    "mig_uuid = excluded.mig_uuid, port = excluded.port, direct = excluded.direct, "
+    "boot = excluded.boot, over = excluded.over, stop_asked = excluded.stop_asked, "
     "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
     "reason = excluded.reason, asked = excluded.asked, "
     "started = excluded.started, ended = excluded.ended";
@@ -51,15 +52,15 @@ constexpr const char* kWriteInstanceRow =
     "mig_uuid = excluded.mig_uuid, created = excluded.created";
 constexpr const char* kWriteMoveRow =
     "INSERT INTO moves (job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result, "
-    "run, started, ready, switched, drained, finished, cut) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "run, started, ready, switched, drained, finished, cut, reason) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (job, begun) DO UPDATE SET "
     "kind = excluded.kind, from_gpu = excluded.from_gpu, "
     "from_start = excluded.from_start, to_gpu = excluded.to_gpu, "
     "to_start = excluded.to_start, ended = excluded.ended, "
     "result = excluded.result, run = excluded.run, started = excluded.started, "
     "ready = excluded.ready, switched = excluded.switched, drained = excluded.drained, "
-    "finished = excluded.finished, cut = excluded.cut";
+    "finished = excluded.finished, cut = excluded.cut, reason = excluded.reason";
 
 }  // namespace
 
@@ -79,9 +80,10 @@ const char* const kPastJobsOfName = "SELECT " JOB_OF_A_LIST
                                     "AND (?3 IS NULL OR user = ?3) " PAST_FILTER;
 const char* const kLivingJobs = "SELECT " JOB_OF_A_LIST "WHERE over = 0 ORDER BY id";
 const char* const kRunsOfJob =
-    "SELECT run, job, gpu, instance, start, profile, mig_uuid, port, boot, over, "
+    "SELECT run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, over, "
     "stop_asked, exit_code, exit_signal, reason, asked, started, ended "
-    "FROM runs WHERE job = ? ORDER BY run";
+    "FROM runs WHERE run IN (SELECT run FROM runs WHERE job = ? ORDER BY over, run DESC LIMIT ?) "
+    "ORDER BY run";
 const char* const kGpus =
     "SELECT gpu, uuid, name "
     "FROM gpus ORDER BY gpu";
@@ -90,8 +92,10 @@ const char* const kInstances =
     "FROM instances ORDER BY instance";
 const char* const kMovesOfJob =
     "SELECT job, begun, kind, from_gpu, from_start, to_gpu, to_start, ended, result, "
-    "run, started, ready, switched, drained, finished, cut "
-    "FROM moves WHERE job = ? ORDER BY begun";
+    "run, started, ready, switched, drained, finished, cut, reason "
+    "FROM moves WHERE (job, begun) IN "
+    "(SELECT job, begun FROM moves WHERE job = ?1 ORDER BY coalesce(run IN (SELECT run FROM runs "
+    "WHERE runs.job = ?1 AND runs.over = 0), 0) DESC, begun DESC LIMIT ?2) ORDER BY begun";
 
 }  // namespace sql
 
@@ -107,8 +111,8 @@ JobRow read_job(Query& query) {
 RunRow read_run(Query& query) {
   RunRow row;
   query.row(row.run, row.job, row.gpu, row.instance, row.start, row.profile, row.mig_uuid, row.port,
-            row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal, row.reason,
-            row.asked, row.started, row.ended);
+            row.direct, row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal,
+            row.reason, row.asked, row.started, row.ended);
   return row;
 }
 
@@ -128,7 +132,7 @@ MoveRow read_move(Query& query) {
   MoveRow row;
   query.row(row.job, row.begun, row.kind, row.from_gpu, row.from_start, row.to_gpu, row.to_start,
             row.ended, row.result, row.run, row.started, row.ready, row.switched, row.drained,
-            row.finished, row.cut);
+            row.finished, row.cut, row.reason);
   return row;
 }
 
@@ -148,8 +152,8 @@ void write(Statements& statements, const JobRow& row) {
 void write(Statements& statements, const RunRow& row) {
   Query(statements.get(kWriteRunRow))
       .bind(row.run, row.job, row.gpu, row.instance, row.start, row.profile, row.mig_uuid, row.port,
-            row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal, row.reason,
-            row.asked, row.started, row.ended)
+            row.direct, row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal,
+            row.reason, row.asked, row.started, row.ended)
       .run();
 }
 
@@ -167,7 +171,7 @@ void write(Statements& statements, const MoveRow& row) {
   Query(statements.get(kWriteMoveRow))
       .bind(row.job, row.begun, row.kind, row.from_gpu, row.from_start, row.to_gpu, row.to_start,
             row.ended, row.result, row.run, row.started, row.ready, row.switched, row.drained,
-            row.finished, row.cut)
+            row.finished, row.cut, row.reason)
       .run();
 }
 

@@ -13,10 +13,10 @@ extern const char* const kPastJobs;        // before an id, so many; then the fi
 extern const char* const kPastJobsOfUser;  // the same
 extern const char* const kPastJobsOfName;  // the same
 extern const char* const kLivingJobs;
-extern const char* const kRunsOfJob;
+extern const char* const kRunsOfJob;  // of a job, so many: what is not over, then the newest
 extern const char* const kGpus;
 extern const char* const kInstances;
-extern const char* const kMovesOfJob;
+extern const char* const kMovesOfJob;  // the same
 extern const char* const kLease;
 extern const char* const kOpenLeases;
 extern const char* const kEventsAfter;

@@ -33,6 +33,13 @@ ALTER TABLE leases ADD COLUMN linger INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE leases ADD COLUMN labels TEXT NOT NULL DEFAULT '';
 UPDATE leases SET taker = (SELECT uid FROM jobs WHERE jobs.id = leases.job);
 ALTER TABLE tokens ADD COLUMN parent INTEGER;
+ALTER TABLE moves ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+-- Whether a run's port is the one its clients know: there is no endpoint before it.
+ALTER TABLE runs ADD COLUMN direct INTEGER NOT NULL DEFAULT 1;
+-- Whether the folder of a run is still there.
+ALTER TABLE runs ADD COLUMN kept INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX runs_kept ON runs (job, run) WHERE kept = 1 AND over = 1;
+CREATE INDEX runs_not_kept ON runs (ended) WHERE kept = 0;
 UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.move', json_object(
     'way', CASE WHEN json_extract(request, '$.movable') = 1
                  AND json_extract(request, '$.kind') = 'service' THEN 'replica' ELSE 'never' END))

@@ -73,7 +73,8 @@ struct RunRow {
   std::string profile;
   std::string mig_uuid;
   std::optional<std::uint16_t> port;
-  std::string boot;  // the boot of the machine it was started in
+  bool direct = true;  // its clients ask there: it has no endpoint
+  std::string boot;    // the boot of the machine it was started in
   bool over = false;
   bool stop_asked = false;
   std::optional<int> exit_code;
@@ -120,7 +121,11 @@ struct MoveRow {
   std::optional<WallTime> drained = {};
   std::uint64_t finished = 0;  // what the original had in flight and ended by itself
   std::uint64_t cut = 0;       // what did not end within the time for it
+  std::string reason = {};     // why it was taken back; nothing of the job's own
 };
+
+// Of each job: what is not over, and the newest of what is.
+inline constexpr std::size_t kMostPlacesKept = 100;
 
 // Something that happened, for whoever follows along. Numbered without gaps, for ever.
 struct EventRow {
@@ -197,7 +202,7 @@ struct Contents {
   bool fresh = false;  // a store that never had a batch
   core::Saved scheduler;
   std::vector<JobRow> jobs;  // by id
-  std::vector<RunRow> runs;  // by run; all runs of the jobs above
+  std::vector<RunRow> runs;  // by run; of the jobs above, the newest of each and all not over
   std::vector<GpuRow> gpus;
   std::vector<InstanceRow> instances;
   std::vector<MoveRow> moves;    // of the jobs above, by begun
@@ -304,8 +309,11 @@ class Store {
   [[nodiscard]] Result<std::vector<JobRow>> past_jobs(std::uint64_t before_id, std::size_t most,
                                                       const PastFilter& filter = {});
   [[nodiscard]] Result<std::optional<JobRow>> job(std::uint64_t id);
-  [[nodiscard]] Result<std::vector<RunRow>> runs(std::uint64_t job);
-  [[nodiscard]] Result<std::vector<MoveRow>> moves(std::uint64_t job);  // by begun
+  // What is not over, and the newest of the rest: by number, and by begun.
+  [[nodiscard]] Result<std::vector<RunRow>> runs(std::uint64_t job,
+                                                 std::size_t most = kMostPlacesKept);
+  [[nodiscard]] Result<std::vector<MoveRow>> moves(std::uint64_t job,
+                                                   std::size_t most = kMostPlacesKept);
   [[nodiscard]] Result<std::optional<LeaseRow>> lease(std::uint64_t job);
   // Runs clipped to the span, those still going count to its end; and what was added up of jobs
   // that are forgotten. Nothing for `user`: all of them.
@@ -333,7 +341,8 @@ class Store {
   [[nodiscard]] Result<Beginning> state_before(std::uint64_t step);
 
   // Removes what is older than retention says, in small bites (true: there is more); the journal is
-  // cut only behind a snapshot. Tells which runs are forgotten, so that their folders can go too.
+  // cut only behind a snapshot. Tells of which runs the folders can go: they are forgotten, or
+  // their job has had more than kMostPlacesKept since.
   [[nodiscard]] Result<bool> trim(const Retention& retention,
                                   std::vector<std::uint32_t>& runs_gone);
 

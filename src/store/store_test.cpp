@@ -206,6 +206,54 @@ TEST(Store, LoadsTheNewestOfThoseThatAreOver) {
   EXPECT_EQ(all->size(), 9U);
 }
 
+// A service that moves all the time: what is kept of it does not grow.
+TEST(Store, ForgetsTheOldPlacesOfAJobThatLives) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  const auto now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
+  Changes changes;
+  changes.jobs.push_back(job_row(7));
+  // The first run is where the job is; every other one was a move that was taken back.
+  for (std::uint32_t i = 1; i <= 350; ++i) {
+    RunRow run = run_row(i, 7);
+    run.over = i > 1;
+    if (run.over) run.ended = now - std::chrono::hours(i <= 50 ? 1000 : 1);
+    changes.runs.push_back(run);
+    MoveRow move;
+    move.job = 7;
+    move.begun = wall(i);
+    move.ended = wall(i);
+    move.run = i;
+    move.reason = "why";
+    changes.moves.push_back(move);
+  }
+  must(store->commit(changes));
+  std::vector<std::uint32_t> gone;
+  while (*store->trim({}, gone)) {
+  }
+  EXPECT_EQ(gone.size(), 349U - kMostPlacesKept);
+  EXPECT_EQ(std::ranges::count(gone, 1U), 0);
+  // Usage is counted from the runs, as long as that of jobs that are over.
+  EXPECT_EQ(store->counts()->runs, 350U - 49U);
+  EXPECT_EQ(store->counts()->moves, kMostPlacesKept + 1);
+  const auto runs = store->runs(7);
+  ASSERT_TRUE(runs);
+  ASSERT_EQ(runs->size(), kMostPlacesKept);
+  EXPECT_EQ(runs->front().run, 1U);
+  EXPECT_EQ(runs->back().run, 350U);
+  const auto moves = store->moves(7);
+  ASSERT_TRUE(moves);
+  ASSERT_EQ(moves->size(), kMostPlacesKept);
+  EXPECT_EQ(moves->front().run, 1U);
+  EXPECT_EQ(moves->back().reason, "why");
+  const auto contents = store->load(0);
+  ASSERT_TRUE(contents);
+  EXPECT_EQ(contents->runs.size(), kMostPlacesKept);
+  gone.clear();
+  EXPECT_FALSE(*store->trim({}, gone));
+  EXPECT_TRUE(gone.empty());
+}
+
 TEST(Store, GivesTheSchedulerBackAndTheJournalAgrees) {
   const Folder folder;
   Body body;

@@ -11,6 +11,7 @@ namespace tangram::store {
 namespace {
 
 constexpr std::int64_t kJobsPerBite = 200;
+constexpr std::int64_t kRunsPerBite = 500;
 constexpr std::int64_t kStepsPerBite = 5000;
 
 std::int64_t number(Query& query) { return query.next() ? query.column<std::int64_t>(0) : 0; }
@@ -42,6 +43,59 @@ void forget_job(Store::Parts& parts, std::uint64_t id, std::vector<std::uint32_t
   }
   parts.query("UPDATE forgotten SET jobs = jobs + 1, last_job = max(last_job, ?)").bind(id).run();
   parts.query("DELETE FROM jobs WHERE id = ?").bind(id).run();  // with all that refers to it
+}
+
+std::vector<std::uint64_t> numbers_in(Query& query) {
+  std::vector<std::uint64_t> numbers;
+  while (query.next()) numbers.push_back(query.column<std::uint64_t>(0));
+  return numbers;
+}
+
+// A service lives for months and may move every minute: of its many runs, the old ones lose their
+// folders here, and later their rows, when what they held has been added up.
+bool forget_places(Store::Parts& parts, const Retention& retention,
+                   std::vector<std::uint32_t>& runs_gone) {
+  Query crowded = parts.query(
+      "SELECT job FROM runs WHERE kept = 1 AND over = 1 GROUP BY job HAVING count(*) > ? LIMIT ?");
+  crowded.bind(kMostPlacesKept, kJobsPerBite);
+  bool more = false;
+  for (const std::uint64_t job : numbers_in(crowded)) {
+    Query old = parts.query(
+        "SELECT run FROM runs WHERE kept = 1 AND over = 1 AND job = ? ORDER BY run DESC "
+        "LIMIT ? OFFSET ?");
+    old.bind(job, kJobsPerBite, kMostPlacesKept);
+    const std::vector<std::uint64_t> runs = numbers_in(old);
+    for (const std::uint64_t run : runs) {
+      parts.query("UPDATE runs SET kept = 0 WHERE run = ?").bind(run).run();
+      runs_gone.push_back(static_cast<std::uint32_t>(run));
+    }
+    more = more || static_cast<std::int64_t>(runs.size()) == kJobsPerBite;
+  }
+  const auto now = std::chrono::system_clock::now();
+  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - retention.jobs;
+  Query query = parts.query("SELECT run FROM runs WHERE kept = 0 AND ended < ? LIMIT ?");
+  query.bind(oldest, kRunsPerBite);
+  const std::vector<std::uint64_t> runs = numbers_in(query);
+  for (const std::uint64_t run : runs) {
+    add_up_run(parts, run);
+    parts.query("DELETE FROM runs WHERE run = ?").bind(run).run();
+  }
+  return more || static_cast<std::int64_t>(runs.size()) == kRunsPerBite;
+}
+
+// Moves beyond the newest, but for the one that led to where the job is.
+void forget_moves(Store::Parts& parts) {
+  Query crowded = parts.query("SELECT job FROM moves GROUP BY job HAVING count(*) > ? + 1 LIMIT ?");
+  crowded.bind(kMostPlacesKept, kJobsPerBite);
+  for (const std::uint64_t job : numbers_in(crowded)) {
+    parts
+        .query(
+            "DELETE FROM moves WHERE job = ?1 AND ended IS NOT NULL AND begun < (SELECT begun "
+            "FROM moves WHERE job = ?1 ORDER BY begun DESC LIMIT 1 OFFSET ?2 - 1) AND NOT "
+            "coalesce(run IN (SELECT run FROM runs WHERE job = ?1 AND over = 0), 0)")
+        .bind(job, kMostPlacesKept)
+        .run();
+  }
 }
 
 // The snapshot behind which the journal may be cut: the oldest that leaves few enough steps.
@@ -106,6 +160,8 @@ Result<bool> Store::trim(const Retention& retention, std::vector<std::uint32_t>&
   const auto more = parts.in_transaction("trim", [&]() -> Result<bool> {
     const std::vector<std::uint64_t> ids = jobs_to_forget(parts, retention);
     for (const std::uint64_t id : ids) forget_job(parts, id, runs_gone);
+    const bool more_runs = forget_places(parts, retention, runs_gone);
+    forget_moves(parts);
     cut_usage(parts);
     const bool too_long = parts.sequence > parts.snapshot + retention.most_steps;
     if (too_long) parts.take_snapshot(parts.sequence);
@@ -114,7 +170,7 @@ Result<bool> Store::trim(const Retention& retention, std::vector<std::uint32_t>&
     const bool more_events = cut_events(parts, retention.most_steps);
     const bool more_submissions = cut_submissions(parts);
     const bool more_tokens = cut_tokens(parts);
-    return more_steps || more_events || more_submissions || more_tokens ||
+    return more_runs || more_steps || more_events || more_submissions || more_tokens ||
            static_cast<std::int64_t>(ids.size()) == kJobsPerBite;
   });
   if (!more) runs_gone.resize(known);

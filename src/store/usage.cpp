@@ -33,11 +33,16 @@ void add_span(std::map<Day, std::chrono::microseconds>& days, WallTime from, Wal
 }
 
 // A run that was forgotten about ended with its job.
-Held held_by(Store::Parts& parts, std::uint64_t job) {
-  Query query = parts.query(
-      "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
-      "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.job = ?");
-  query.bind(job);
+constexpr const char* kOfJob =
+    "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
+    "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.job = ?";
+constexpr const char* kOfRun =
+    "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
+    "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.run = ?";
+
+Held held_by(Store::Parts& parts, const char* runs, std::uint64_t number) {
+  Query query = parts.query(runs);
+  query.bind(number);
   Held held;
   while (query.next()) {
     WallTime asked;
@@ -96,10 +101,7 @@ void add(Query& query, Sums& sums) {
   }
 }
 
-}  // namespace
-
-void add_up(Store::Parts& parts, std::uint64_t job) {
-  const Held held = held_by(parts, job);
+void keep(Store::Parts& parts, const Held& held, int jobs) {
   if (held.days.empty()) return;
   const Day first = held.days.begin()->first;
   const Day last = held.days.rbegin()->first;
@@ -109,12 +111,23 @@ void add_up(Store::Parts& parts, std::uint64_t job) {
     parts
         .query(
             "INSERT INTO used (day, uid, profile, user, held, jobs, begun) "
-            "VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (day, uid, profile) DO UPDATE SET "
-            "user = excluded.user, held = held + excluded.held, jobs = jobs + 1, "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, uid, profile) DO UPDATE SET "
+            "user = excluded.user, held = held + excluded.held, jobs = jobs + excluded.jobs, "
             "begun = begun + excluded.begun")
-        .bind(number_of(day), held.uid, held.profile, held.user, time, day == first ? 1 : 0)
+        .bind(number_of(day), held.uid, held.profile, held.user, time, jobs, day == first ? jobs : 0)
         .run();
   }
+}
+
+}  // namespace
+
+void add_up(Store::Parts& parts, std::uint64_t job) {
+  keep(parts, held_by(parts, kOfJob, job), 1);
+}
+
+// Its job lives and is counted when it goes.
+void add_up_run(Store::Parts& parts, std::uint64_t run) {
+  keep(parts, held_by(parts, kOfRun, run), 0);
 }
 
 void cut_usage(Store::Parts& parts) {

@@ -11,6 +11,8 @@ namespace tangram::store {
 
 // A job that is about to be removed.
 void add_up(Store::Parts& parts, std::uint64_t job);
+// One of the many runs of a job that lives on.
+void add_up_run(Store::Parts& parts, std::uint64_t run);
 
 // Days so long ago that nobody asks; usage begins after them.
 void cut_usage(Store::Parts& parts);
