@@ -295,6 +295,9 @@ void Daemon::agree() {
   });
   parts_->endpoints->adopt();  // before runs: a switch under way is asked of them again
   parts_->hardware->on_lost = [this](core::GpuId gpu) { parts_->supervisor->end_runs_on(gpu); };
+  parts_->hardware->on_gone = [this](core::InstanceId instance) {
+    parts_->supervisor->end_runs_in(instance);
+  };
 
   const bool rebooted = was_rebooted();
   if (rebooted) {

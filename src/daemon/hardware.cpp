@@ -182,15 +182,21 @@ void Hardware::refuse(const core::CreateInstance& wanted, const std::string& why
   spdlog::warn("GPU {}: {}", wanted.gpu.value(), why);
   const core::Entry* entry = engine_.scheduler().node().find(wanted.gpu, wanted.instance);
   std::uint64_t job = 0;
+  bool is_replica = false;  // then its job runs, and it is the move that has failed
   if (entry != nullptr && entry->job != core::kNoJob) {
-    job = engine_.scheduler().node().job(entry->job).id.value();
+    const core::Job& owner = engine_.scheduler().node().job(entry->job);
+    job = owner.id.value();
+    is_replica = owner.moving() && owner.replica.instance == wanted.instance;
   }
   core::ActionFailed event;
   event.kind = core::ActionKind::kCreateInstance;
   event.gpu = wanted.gpu;
   event.instance = wanted.instance;
-  const auto note = [job, why](Records& records) {
-    if (store::JobRow* row = records.edit_job(job)) row->reason = why;
+  const auto note = [job, is_replica, why](Records& records) {
+    store::MoveRow* move = is_replica ? records.edit_move(job) : nullptr;
+    store::JobRow* row = is_replica ? nullptr : records.edit_job(job);
+    if (move != nullptr) move->reason = why;
+    if (row != nullptr) row->reason = why;
   };
   engine_.post(Input{.event = event, .note = note});
 }

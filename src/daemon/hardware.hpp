@@ -104,6 +104,8 @@ class Hardware {
 
   // Told when a GPU is lost, so that what runs there is ended.
   std::function<void(core::GpuId)> on_lost;
+  // The same when somebody removed the instance that a job holds.
+  std::function<void(core::InstanceId)> on_gone;
 
  private:
   Hardware(boost::asio::io_context& loop, Engine& engine, HardwareOptions options);
@@ -136,6 +138,8 @@ class Hardware {
   void compare(core::GpuId id, const Sight& sight);
   void compare_foreign(core::GpuId id, const Sight& sight);
   void compare_idle(core::GpuId id, const Sight& sight);
+  void compare_held(core::GpuId id, const Sight& sight);
+  void held_is_gone(core::GpuId id, const core::Entry& entry);
   void remove_leftover(core::GpuId id, const device::Instance& instance);
   void set_health(core::GpuId id, core::Health health, const std::string& why);
   void listen();

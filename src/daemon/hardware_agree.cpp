@@ -131,7 +131,11 @@ void Hardware::agree_on_entry(core::GpuId id, const device::Gpu& gpu, const core
       if (!ours) forget_vanished(id, entry.placement);
       return;
     case core::EntryState::kHeld:
-      if (!ours) spdlog::error("GPU {}: the instance of a job is gone", id.value());
+      if (found == nullptr) held_is_gone(id, entry);
+      if (found != nullptr && !ours) {
+        spdlog::error("GPU {}: the {} at {} of a job is not recorded as Tangram's", id.value(),
+                      profile, found->start);
+      }
       return;
     case core::EntryState::kDestroying:
     case core::EntryState::kQuarantined:

@@ -225,6 +225,7 @@ void Hardware::compare(core::GpuId id, const Sight& sight) {
   }
   compare_foreign(id, sight);
   compare_idle(id, sight);
+  compare_held(id, sight);
 }
 
 // As the scheduler has it; remains of ours that it was told of as foreign are still to be removed.
@@ -288,6 +289,42 @@ void Hardware::compare_idle(core::GpuId id, const Sight& sight) {
     const bool stuck = !at->whole || undestroyed_.contains(entry.id.value());
     if (!idle && !used && !stuck) engine_.post(core::QuarantineEnded{id, entry.id});
   }
+}
+
+// What a job holds stands, unless somebody removed it by force. The sight is younger than whatever
+// we made: those that overlap one of our changes are not compared.
+void Hardware::compare_held(core::GpuId id, const Sight& sight) {
+  for (const core::Entry& entry : engine_.scheduler().node().entries(id)) {
+    if (entry.state != core::EntryState::kHeld) continue;
+    const bool stands = std::ranges::any_of(*sight.instances, [&](const device::Instance& each) {
+      return placement_of(id, each) == entry.placement;
+    });
+    if (!stands) held_is_gone(id, entry);
+  }
+}
+
+// Its job, or the replica of it, has lost its place; the run there is ended after the commit.
+void Hardware::held_is_gone(core::GpuId id, const core::Entry& entry) {
+  const core::Node& node = engine_.scheduler().node();
+  const core::Job& job = node.job(entry.job);
+  const std::string& profile = node.model(id).profile(entry.placement.profile).name;
+  const std::string why = cat("its instance is gone: somebody removed the ", profile, " at ",
+                              int{entry.placement.start}, " from GPU ", id.value());
+  spdlog::error("job {}: {}", job.id.value(), why);
+  instances_.erase(entry.id.value());
+  const bool is_replica = job.moving() && job.replica.instance == entry.id;
+  engine_.post(Input{.event = core::InstanceDestroyed{id, entry.id},
+                     .note =
+                         [job = job.id.value(), is_replica, why](Records& records) {
+                           store::MoveRow* move = is_replica ? records.edit_move(job) : nullptr;
+                           store::JobRow* row = is_replica ? nullptr : records.edit_job(job);
+                           if (move != nullptr) move->reason = why;
+                           if (row != nullptr) row->reason = why;
+                         },
+                     .done =
+                         [this, alive = alive_, instance = entry.id](const Result<void>& result) {
+                           if (*alive && result && on_gone) on_gone(instance);
+                         }});
 }
 
 // The scheduler has no word for it; a stranger who came and went says the same.

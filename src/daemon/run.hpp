@@ -33,7 +33,9 @@ struct Run {
   api::Probe probe;
   api::RunSpec spec;
   std::uint32_t uid = 0;
-  bool is_replica = false;  // started as one; it may be the job by now
+  bool is_replica = false;   // started as one; it may be the job by now
+  bool is_complete = false;  // what its request says is known; else it is only watched
+  bool is_direct = true;     // its clients ask it, not an endpoint
   api::MoveWay way = api::MoveWay::kNever;
   api::MoveOptions move;
   bool is_frozen = false;      // it was asked to be, and is not known to have been thawed since

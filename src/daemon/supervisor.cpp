@@ -65,6 +65,10 @@ std::string Supervisor::tag_of(const std::string& folder) const {
   return cat(options_.node, "/", folder.substr(options_.runs.size() + 1));
 }
 
+std::string Supervisor::cgroup_of(const store::RunRow& row) const {
+  return options_.cgroup.empty() ? "" : cat(options_.cgroup, "/run-", row.run);
+}
+
 Supervisor::RunPtr Supervisor::make_run(const core::StartJob& wanted, const store::RunRow& row) {
   auto run = std::make_shared<Run>(loop_);
   run->job = wanted.job;
@@ -74,6 +78,7 @@ Supervisor::RunPtr Supervisor::make_run(const core::StartJob& wanted, const stor
   run->folder = folder_of(row);
   run->mig_uuid = row.mig_uuid;
   run->spec.tag = tag_of(run->folder);
+  run->spec.cgroup = cgroup_of(row);
   run->is_replica = wanted.replica;
   runs_.insert_or_assign(wanted.run.value(), run);
   return run;
@@ -100,16 +105,20 @@ void Supervisor::begin(const RunPtr& run, const store::RunRow& row) {
     return;
   }
   // Remembered before it is used: the next daemon must probe the same one.
-  engine_.post(Input{.event = core::WakeUp{},
-                     .note =
-                         [id = row.run, port = run->port](Records& records) {
-                           if (store::RunRow* mine = records.edit_run(id)) mine->port = port;
-                         },
-                     .done =
-                         [this, alive = alive_, run](const Result<void>& result) {
-                           if (!*alive || !result || run->phase != Run::Phase::kWaiting) return;
-                           spawn(run);
-                         }});
+  engine_.post(
+      Input{.event = core::WakeUp{},
+            .note =
+                [id = row.run, port = run->port, direct = run->is_direct](Records& records) {
+                  store::RunRow* mine = records.edit_run(id);
+                  if (mine == nullptr) return;
+                  mine->port = port;
+                  mine->direct = direct;
+                },
+            .done =
+                [this, alive = alive_, run](const Result<void>& result) {
+                  if (!*alive || !result || run->phase != Run::Phase::kWaiting) return;
+                  spawn(run);
+                }});
 }
 
 std::optional<std::uint16_t> Supervisor::free_port() const {
@@ -117,9 +126,12 @@ std::optional<std::uint16_t> Supervisor::free_port() const {
   for (unsigned i = 0; i < count; ++i) {
     const auto port =
         static_cast<std::uint16_t>(options_.first_port + (threads_->next_port++ % count));
-    const bool taken = std::ranges::any_of(engine_.records().runs(), [&](const auto& each) {
+    const auto has_it = [&](const auto& each) {
       return !each.second.over && each.second.port == port;
-    });
+    };
+    // A service that waits listens nowhere yet, but the port it asked for is its own.
+    const bool taken = std::ranges::any_of(engine_.records().runs(), has_it) ||
+                       std::ranges::any_of(engine_.records().jobs(), has_it);
     if (!taken && port_is_free(port)) return port;
   }
   return std::nullopt;
@@ -130,7 +142,9 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   const auto job = engine_.store().job(run.job.value());
   if (!job) return std::unexpected(job.error());
   if (!*job) return not_found(cat("job ", run.job.value(), " is not in the store."));
-  const auto request = api::read_job_request(boost::json::parse((*job)->request));
+  boost::system::error_code bad;
+  const auto request = api::read_job_request(boost::json::parse((*job)->request, bad));
+  if (bad) return failed(cat("its request in the store is damaged: ", bad.message(), "."));
   if (!request) return std::unexpected(request.error());
   run.kind = request->kind;
   run.probe = request->probe;
@@ -138,10 +152,10 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   run.port = row.port;
   run.way = api::move_way(*request);
   run.move = request->move;
+  run.is_direct = api::endpoint_mode(*request) == api::EndpointMode::kNone;
   if (run.kind == api::JobKind::kService && !run.port) {
     // With an endpoint, that one has the port which was asked for.
-    const bool is_direct = api::endpoint_mode(*request) == api::EndpointMode::kNone;
-    run.port = is_direct && request->port ? request->port : free_port();
+    run.port = run.is_direct && request->port ? request->port : free_port();
     if (!run.port) return failed("no port from jobs.first_port to jobs.last_port is free.");
   }
   run.spec = make_spec(**job, *request, row, run.port);
@@ -165,7 +179,8 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
     if (!spent) return std::unexpected(spent.error());
     run.spec.time_spent = *spent;
   }
-  if (!options_.cgroup.empty()) run.spec.cgroup = cat(options_.cgroup, "/run-", row.run);
+  run.spec.cgroup = cgroup_of(row);
+  run.is_complete = true;
   return {};
 }
 
@@ -243,7 +258,10 @@ void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
 void Supervisor::say(const RunPtr& run, const std::string& why) {
   spdlog::error("job {}: {}", run->job.value(), why);
   engine_.post(
-      Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](Records& records) {
+      Input{.event = core::WakeUp{},
+            .note = [id = run->job.value(), replica = run->is_replica, why](Records& records) {
+              if (replica)
+                return;  // its job runs; if nothing comes of the replica, its move says why
               if (store::JobRow* row = records.edit_job(id)) row->reason = why;
             }});
 }

@@ -71,6 +71,7 @@ class Supervisor {
   void move_over(const core::MoveReport& report);
   // Their GPU is gone: nobody will ask for their end.
   void end_runs_on(core::GpuId gpu);
+  void end_runs_in(core::InstanceId instance);
 
   [[nodiscard]] Result<void> signal(std::uint64_t job, int signal);
 
@@ -110,6 +111,7 @@ class Supervisor {
   void retry_start(const RunPtr& run, const std::string& why);
   [[nodiscard]] RunPtr make_run(const core::StartJob& wanted, const store::RunRow& row);
   [[nodiscard]] std::string tag_of(const std::string& folder) const;
+  [[nodiscard]] std::string cgroup_of(const store::RunRow& row) const;
   [[nodiscard]] Result<void> complete(Run& run, const store::RunRow& row);
   [[nodiscard]] Result<std::chrono::milliseconds> time_spent(core::JobId id) const;
   [[nodiscard]] std::string checkpoint_of(const store::JobRow& row) const;
@@ -147,6 +149,7 @@ class Supervisor {
   // supervisor_adopt.cpp
   void adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready, bool rebooted);
   [[nodiscard]] bool may_still_begin(const core::StartJob& was, const std::string& folder) const;
+  void complete_later(const RunPtr& run);
   void end_strays();
   void remove_stray_checkpoints();
 

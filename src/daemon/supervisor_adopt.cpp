@@ -14,6 +14,20 @@
 #include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kCompleteAgain{5'000};
+constexpr const char* kUnread = "its request cannot be read";
+
+void is_read_again(Engine& engine, std::uint64_t job) {
+  const store::JobRow* row = engine.records().job(job);
+  if (row == nullptr || !row->reason.starts_with(kUnread)) return;
+  engine.post(Input{.event = core::WakeUp{}, .note = [job](Records& records) {
+                      if (store::JobRow* mine = records.edit_job(job)) mine->reason.clear();
+                    }});
+}
+
+}  // namespace
 
 void Supervisor::adopt(bool rebooted) {
   const core::Node& node = engine_.scheduler().node();
@@ -59,7 +73,9 @@ void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool
   }
   const RunPtr run = make_run(was, row);
   if (const auto completed = complete(*run, row); !completed) {
-    spdlog::error("job {}: {}", was.job.value(), completed.error().message);
+    say(run, cat(kUnread, ", so it is only watched: ", completed.error().message));
+  } else {
+    is_read_again(engine_, was.job.value());
   }
   run->is_ready = is_ready;
   run->stop_wanted = row.stop_asked;
@@ -80,6 +96,19 @@ void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool
 // move anew would thaw the original, and a successor that begins then would run beside it.
 bool Supervisor::may_still_begin(const core::StartJob& was, const std::string& folder) const {
   return was.replica && &mover_of(was.job) == checkpoint_mover_ && std::filesystem::exists(folder);
+}
+
+// Nothing is decided about a run whose request could not be read: whether it is ready, how it is
+// moved. It lives, and the store may be well again soon.
+void Supervisor::complete_later(const RunPtr& run) {
+  run->timer.expires_after(kCompleteAgain);
+  run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
+    if (stopped || !*alive || run->phase != Run::Phase::kLinked || !run->pid) return;
+    const store::RunRow* row = engine_.records().run(run->run.value());
+    if (row == nullptr || !complete(*run, *row)) return complete_later(run);
+    is_read_again(engine_, run->job.value());
+    running(run, *run->pid);
+  });
 }
 
 // Shims of runs that the scheduler has given up (its GPU was lost, the store is an older one).

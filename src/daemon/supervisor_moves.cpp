@@ -72,6 +72,7 @@ void Supervisor::move_over(const core::MoveReport& report) {
 std::optional<Supervisor::Moving> Supervisor::moving_of(core::RunId run) const {
   const auto at = runs_.find(run.value());
   if (at == runs_.end() || at->second->phase != Run::Phase::kLinked) return std::nullopt;
+  if (!at->second->is_complete) return std::nullopt;  // how, nobody knows
   return Moving{.options = at->second->move, .checkpoint = at->second->checkpoint};
 }
 

@@ -22,6 +22,17 @@ constexpr std::chrono::milliseconds kKillPatience{10'000};
 constexpr std::chrono::milliseconds kKillAgain{30'000};
 constexpr std::chrono::milliseconds kBeyondGrace{15'000};
 
+// Of a replica that ends before its move does, in words that everybody may read: nothing of what
+// the job said or is called.
+std::string why_taken_back(const Run& run, const store::RunRow& how) {
+  if (!run.is_replica) return "";
+  if (!run.stop_reason.empty()) return "its replica was not ready in time";
+  if (run.stop_wanted) return "";  // whoever wanted it knows why
+  if (how.exit_signal) return cat("its replica was ended by signal ", *how.exit_signal);
+  if (how.exit_code) return cat("its replica exited with ", *how.exit_code);
+  return "its replica could not be started";
+}
+
 std::string signal_text(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? cat("signal ", signal) : cat("SIG", name);
@@ -79,6 +90,7 @@ void Supervisor::running(const RunPtr& run, int pid) {
   run->pid = pid;
   hardware_.register_process(run->mig_uuid, pid);
   if (run->job == core::JobId()) return;
+  if (!run->is_complete) return complete_later(run);
   agree_on_freeze(run);
   if (run->is_ready) return;
   if (run->is_replica && !run->checkpoint.empty()) return look_for_resumed(run);
@@ -110,7 +122,7 @@ void Supervisor::ready(const RunPtr& run) {
                        store::JobRow* mine = records.edit_job(job);
                        if (row != nullptr && mine != nullptr && mine->run == id) {
                          mine->started = row->started;
-                         if (mine->address.empty()) mine->port = row->port;
+                         if (row->direct) mine->port = row->port;
                        }
                      }});
 }
@@ -270,8 +282,10 @@ void Supervisor::gone(const RunPtr& run, const store::RunRow& how, bool success)
   forget_questions(run, "it is gone.");
   hardware_.run_ended(run->gpu);
   if (run->job == core::JobId()) return;
-  const auto note = [how, id = run->run.value(), job = run->job.value(),
-                     is_left = was_left(*run)](Records& records) {
+  const auto note = [how, id = run->run.value(), job = run->job.value(), is_left = was_left(*run),
+                     why = why_taken_back(*run, how)](Records& records) {
+    store::MoveRow* move = why.empty() ? nullptr : records.edit_move(job);
+    if (move != nullptr && move->run == id && move->reason.empty()) move->reason = why;
     store::RunRow* row = records.edit_run(id);
     if (row != nullptr) {
       row->over = true;
@@ -297,6 +311,17 @@ void Supervisor::end_runs_on(core::GpuId gpu) {
     if (run->gpu == gpu) there.push_back(run);
   }
   for (const RunPtr& run : there) send_stop(run, std::chrono::milliseconds(0));
+}
+
+void Supervisor::end_runs_in(core::InstanceId instance) {
+  std::vector<RunPtr> there;
+  for (const auto& [id, run] : runs_) {
+    if (run->instance == instance && run->job != core::JobId()) there.push_back(run);
+  }
+  for (const RunPtr& run : there) {
+    run->stop_reason = "its instance is gone";
+    send_stop(run, std::chrono::milliseconds(0));
+  }
 }
 
 Result<void> Supervisor::signal(std::uint64_t job, int signal) {
