@@ -1,8 +1,15 @@
 // See control_link.hpp.
 #include "daemon/control_link.hpp"
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <deque>
+#include <poll.h>
 #include <string_view>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -14,6 +21,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/text.hpp"
+#include "files/descriptor.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
@@ -27,6 +36,7 @@ class ControlLink::Stream : public std::enable_shared_from_this<Stream> {
 
   void connect(const std::string& folder);
   void send(std::string line);
+  Result<void> kill_peer();
   void close() {
     closed_ = true;
     error_code ignored;
@@ -92,6 +102,27 @@ void ControlLink::Stream::write() {
                            });
 }
 
+// (glibc's header for these calls cannot be used from C++.)
+// The number cannot be another process's by now: as long as the connection stands, the one that
+// listens lives, and it is looked at after the number was pinned down.
+Result<void> ControlLink::Stream::kill_peer() {
+  if (!connected_) return failed("there is no connection to it.");
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(socket_.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+      peer.pid <= 0) {
+    return failed("the kernel does not say which process it is.");
+  }
+  const files::Descriptor process(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
+  if (!process.ok()) return failed(cat("process ", peer.pid, ": ", std::strerror(errno), "."));
+  pollfd connection{.fd = socket_.native_handle(), .events = 0, .revents = 0};
+  if (poll(&connection, 1, 0) != 0) return failed("the connection to it broke off.");
+  if (syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) != 0) {
+    return failed(cat("process ", peer.pid, ": ", std::strerror(errno), "."));
+  }
+  return {};
+}
+
 void ControlLink::Stream::end() {
   if (std::exchange(ended_, true)) return;
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
@@ -105,6 +136,8 @@ ControlLink::ControlLink(boost::asio::io_context& loop, const std::string& folde
 }
 
 ControlLink::~ControlLink() { stream_->close(); }
+
+Result<void> ControlLink::kill_peer() { return stream_->kill_peer(); }
 
 void ControlLink::send(const boost::json::object& request) {
   stream_->send(boost::json::serialize(request) + "\n");

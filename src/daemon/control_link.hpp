@@ -10,6 +10,8 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/error.hpp"
+
 namespace boost::asio {
 class io_context;
 }
@@ -33,6 +35,8 @@ class ControlLink {
   ControlLink& operator=(ControlLink&&) = delete;
 
   void send(const boost::json::object& request);
+  // SIGKILL for whoever listens at the other end, as the kernel knows him: for one that hangs.
+  [[nodiscard]] Result<void> kill_peer();
 
  private:
   class Stream;

@@ -19,23 +19,24 @@
 namespace tangram::daemon {
 namespace {
 
-constexpr std::uint32_t kNoGroup = 0xFFFF'FFFFU;  // nobody has it
-
-// The directory that knows it may take its time.
-Result<void> add_group(api::EndpointSpec& spec) {
-  if (!spec.user) return {};
-  const auto gid = look_up_group(spec.user->uid);
-  if (!gid) return std::unexpected(gid.error());
-  spec.user->gid = *gid;
-  return {};
-}
-
 constexpr std::chrono::milliseconds kFirstRetry{250};
 constexpr std::chrono::milliseconds kLongestRetry{30'000};
 
 // From its first place on, and then until it is over: also while it waits for another place.
 bool has_begun(const core::Job& job, const store::JobRow& row) {
   return job.phase >= core::JobPhase::kPlaced || !row.address.empty();
+}
+
+// Blocks.
+Result<void> start_in(const std::string& folder, api::EndpointSpec spec, const std::string& program,
+                      std::chrono::milliseconds time) {
+  if (spec.user) {
+    const auto gid = look_up_group(spec.user->uid);
+    if (!gid) return std::unexpected(gid.error());
+    spec.user->gid = *gid;
+  }
+  if (auto made = endpoint::prepare_endpoint_folder(folder, spec); !made) return made;
+  return start_endpoint(program, folder, time);
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ Endpoints::Endpoints(boost::asio::io_context& loop, Engine& engine, EndpointsOpt
       engine_(engine),
       options_(std::move(options)),
       threads_(std::make_unique<Threads>(loop)) {
-  ask_counts();
+  watch();
 }
 
 // The endpoints go on without us.
@@ -84,42 +85,47 @@ void Endpoints::review(std::uint64_t job) {
   const store::JobRow* row = engine_.records().job(job);
   if (node.job(slot).kind != core::JobKind::kService || row == nullptr) return;
   if (!has_begun(node.job(slot), *row)) return;
-  const DoorPtr door = make_door(job);
-  doors_[job] = door;
-  if (!door) return;
-  if (endpoint::endpoint_lives(door->folder)) {
-    link(door);
-  } else {
-    open(door);
+  const DoorPtr door = make_door(*row);
+  const auto wants_one = read_request(*door);
+  if (wants_one && !*wants_one) {
+    doors_[job] = nullptr;
+    return;
   }
+  doors_[job] = door;
+  open(door);
 }
 
-// As its request says, which is in the store only; null if it wants none.
-Endpoints::DoorPtr Endpoints::make_door(std::uint64_t job) {
-  const auto row = engine_.store().job(job);
-  if (!row || !*row) {
-    spdlog::error("job {}: its request cannot be read, so it has no endpoint", job);
-    return nullptr;
-  }
+Endpoints::DoorPtr Endpoints::make_door(const store::JobRow& row) {
+  auto door = std::make_shared<Door>(loop_);
+  door->job = row.id;
+  door->folder = cat(options_.folder, "/", row.id, "-", row.submitted.time_since_epoch().count());
+  return door;
+}
+
+// The request is in the store only. Whether its job wants an endpoint at all; an error: that is not
+// known, and nothing may be concluded from it.
+Result<bool> Endpoints::read_request(Door& door) {
+  const auto row = engine_.store().job(door.job);
+  if (!row) return std::unexpected(row.error());
+  if (!*row) return not_found(cat("job ", door.job, " is not in the store."));
   boost::system::error_code bad;
   const auto request = api::read_job_request(boost::json::parse((*row)->request, bad));
-  if (bad || !request || api::endpoint_mode(*request) == api::EndpointMode::kNone) return nullptr;
-  auto door = std::make_shared<Door>(loop_);
-  door->job = job;
-  door->folder = cat(options_.folder, "/", job, "-", (*row)->submitted.time_since_epoch().count());
-  door->drain = request->endpoint.drain;
-  door->spec.job = job;
-  door->spec.mode = api::endpoint_mode(*request);
-  door->spec.host = request->endpoint.host.empty() ? options_.host : request->endpoint.host;
-  door->spec.forwarded = request->endpoint.forwarded;
-  api::apply(options_.limits, door->spec);
-  api::apply(request->endpoint.limits, door->spec);
+  if (bad) return failed(cat("its request in the store is damaged: ", bad.message(), "."));
+  if (!request) return std::unexpected(request.error());
+  door.is_read = true;
+  if (api::endpoint_mode(*request) == api::EndpointMode::kNone) return false;
+  door.drain = request->endpoint.drain;
+  door.spec.job = door.job;
+  door.spec.mode = api::endpoint_mode(*request);
+  door.spec.host = request->endpoint.host.empty() ? options_.host : request->endpoint.host;
+  door.spec.forwarded = request->endpoint.forwarded;
+  api::apply(options_.limits, door.spec);
+  api::apply(request->endpoint.limits, door.spec);
   // The address it once had is its address.
-  door->spec.port = (*row)->address.empty() ? request->port.value_or(0) : (*row)->port.value_or(0);
-  if (geteuid() == 0) {
-    door->spec.user = api::EndpointSpec::User{.uid = (*row)->uid, .gid = kNoGroup};  // see open()
-  }
-  return door;
+  door.spec.port = (*row)->address.empty() ? request->port.value_or(0) : (*row)->port.value_or(0);
+  // The group is looked up with every attempt to start it: that may fail, and takes its time.
+  if (geteuid() == 0) door.spec.user = api::EndpointSpec::User{.uid = (*row)->uid, .gid = 0};
+  return true;
 }
 
 std::optional<std::uint16_t> Endpoints::free_port() const {
@@ -127,17 +133,29 @@ std::optional<std::uint16_t> Endpoints::free_port() const {
   for (unsigned i = 0; i < count; ++i) {
     const auto port =
         static_cast<std::uint16_t>(options_.first_port + (threads_->next_port++ % count));
-    const bool taken = std::ranges::any_of(engine_.records().jobs(), [&](const auto& each) {
+    const auto has_it = [&](const auto& each) {
       return !each.second.over && each.second.port == port;
-    });
+    };
+    const bool taken = std::ranges::any_of(engine_.records().jobs(), has_it) ||
+                       std::ranges::any_of(engine_.records().runs(), has_it);
     if (!taken && port_is_free(port)) return port;
   }
   return std::nullopt;
 }
 
+// Or finds the one that is there: of an earlier daemon, or of a start that took too long. To steer
+// it needs nothing of the request; to start it does.
 void Endpoints::open(const DoorPtr& door) {
   door->phase = Door::Phase::kOpening;
   door->is_greeted = false;
+  const auto wants_one = door->is_read ? Result<bool>(true) : read_request(*door);
+  if (wants_one && !*wants_one) return wants_none(door);
+  if (endpoint::endpoint_lives(door->folder)) {
+    if (!wants_one) say(door, cat("goes on as it is: ", wants_one.error().message));
+    link(door);
+    return;
+  }
+  if (!wants_one) return open_later(door, wants_one.error().message);
   const auto port = door->spec.port != 0 ? std::optional(door->spec.port) : free_port();
   if (!port) {
     open_later(door, "no port from endpoints.first_port to endpoints.last_port is free.");
@@ -146,16 +164,13 @@ void Endpoints::open(const DoorPtr& door) {
   door->is_starting = true;
   api::EndpointSpec spec = door->spec;
   spec.port = *port;
-  boost::asio::post(threads_->starting,
-                    [this, alive = alive_, door, spec, folder = door->folder,
-                     program = options_.program, time = options_.start_time]() mutable {
-                      Result<void> result = add_group(spec);
-                      if (result) result = endpoint::prepare_endpoint_folder(folder, spec);
-                      if (result) result = start_endpoint(program, folder, time);
-                      boost::asio::post(loop_, [this, alive, door, result = std::move(result)] {
-                        if (*alive) opened(door, result);
-                      });
-                    });
+  boost::asio::post(threads_->starting, [this, alive = alive_, door, spec, folder = door->folder,
+                                         program = options_.program, time = options_.start_time] {
+    Result<void> result = start_in(folder, spec, program, time);
+    boost::asio::post(loop_, [this, alive, door, result = std::move(result)] {
+      if (*alive) opened(door, result);
+    });
+  });
 }
 
 void Endpoints::opened(const DoorPtr& door, const Result<void>& result) {
@@ -173,17 +188,29 @@ void Endpoints::opened(const DoorPtr& door, const Result<void>& result) {
 
 // The service runs, but nobody reaches it: that is said, and tried again until it works.
 void Endpoints::open_later(const DoorPtr& door, const std::string& why) {
-  spdlog::error("job {}: its endpoint: {}", door->job, why);
-  engine_.post(Input{.event = core::WakeUp{}, .note = [job = door->job, why](Records& records) {
-                       if (store::JobRow* row = records.edit_job(job)) {
-                         row->reason = cat("its endpoint cannot be opened: ", why);
-                       }
-                     }});
+  say(door, cat("cannot be opened: ", why));
   const int doublings = std::min(door->attempts++, 7);
   door->retry.expires_after(std::min(kLongestRetry, kFirstRetry * (1 << doublings)));
   door->retry.async_wait([this, alive = alive_, door](const boost::system::error_code& stopped) {
     if (!stopped && *alive && door->phase == Door::Phase::kOpening) open(door);
   });
+}
+
+// To the log, and to whoever looks at the job; taken back when the endpoint is well again.
+void Endpoints::say(const DoorPtr& door, const std::string& why) {
+  spdlog::error("job {}: its endpoint {}", door->job, why);
+  engine_.post(Input{.event = core::WakeUp{}, .note = [job = door->job, why](Records& records) {
+                       store::JobRow* row = records.edit_job(job);
+                       if (row != nullptr) row->reason = cat("its endpoint ", why);
+                     }});
+}
+
+// Which could be read only now.
+void Endpoints::wants_none(const DoorPtr& door) {
+  const auto pending = door->pending;
+  door->deadline.cancel();
+  doors_[door->job] = nullptr;
+  if (pending) switch_traffic(*pending);
 }
 
 // Endpoints of jobs that ended while no daemon was there, or of another store; and what ended ones

@@ -67,11 +67,14 @@ class Endpoints {
 
   // endpoints.cpp: which there should be, and their processes
   void review(std::uint64_t job);
-  [[nodiscard]] DoorPtr make_door(std::uint64_t job);
+  [[nodiscard]] DoorPtr make_door(const store::JobRow& row);
+  [[nodiscard]] Result<bool> read_request(Door& door);
   [[nodiscard]] std::optional<std::uint16_t> free_port() const;
   void open(const DoorPtr& door);
   void opened(const DoorPtr& door, const Result<void>& result);
   void open_later(const DoorPtr& door, const std::string& why);
+  void say(const DoorPtr& door, const std::string& why);
+  void wants_none(const DoorPtr& door);
   void end_strays();
 
   // endpoints_steer.cpp: what is said to them and heard from them
@@ -89,13 +92,16 @@ class Endpoints {
   void answer_drained(const DoorPtr& door, std::uint64_t finished, std::uint64_t cut);
   void turn_back(const DoorPtr& door);
   void fail_switch(const DoorPtr& door);
-  void ask_counts();
-  void count(const DoorPtr& door, const api::EndpointCounts& now);
+
+  // endpoints_watch.cpp: what they count, and whether they still answer
+  void watch();
+  void watch(const DoorPtr& door);
+  void keep_counts(const DoorPtr& door);
 
   boost::asio::io_context& loop_;
   Engine& engine_;
   EndpointsOptions options_;
-  std::map<std::uint64_t, DoorPtr> doors_;  // null: the job wants none
+  std::map<std::uint64_t, DoorPtr> doors_;  // null: the job wants none, which is known
   std::set<DoorPtr> ending_;                // their jobs are over
   api::EndpointCounts past_;                // of endpoints that are gone
   std::unique_ptr<Threads> threads_;

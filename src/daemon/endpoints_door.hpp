@@ -27,6 +27,7 @@ struct Endpoints::Door {
   std::string folder;
   api::EndpointSpec spec;
   std::chrono::milliseconds drain{30'000};
+  bool is_read = false;  // its request: what is above; else only the folder is known
 
   enum class Phase : std::uint8_t {
     kOpening,  // its process is being started, at once or again
@@ -36,6 +37,8 @@ struct Endpoints::Door {
   Phase phase = Phase::kOpening;
   bool is_starting = false;  // its process
   bool is_greeted = false;
+  bool is_strange = false;  // it speaks another version: it is left alone
+  int silent = 0;           // looks in a row without a word from it
   int attempts = 0;
   std::optional<std::chrono::steady_clock::time_point> greeted;  // its process, for the first time
   std::unique_ptr<ControlLink> link;

@@ -21,7 +21,6 @@ constexpr std::chrono::milliseconds kBeyondDrain{10'000};
 // One that dies sooner would die again: it is opened with pauses.
 constexpr std::chrono::milliseconds kLivesWell{10'000};
 constexpr std::chrono::milliseconds kEndTime{5'000};
-constexpr std::chrono::milliseconds kCountEvery{5'000};
 
 std::optional<std::int64_t> number_in(const boost::json::object& line, const char* key) {
   const auto* value = line.if_contains(key);
@@ -58,8 +57,9 @@ void Endpoints::link_ended(const DoorPtr& door) {
   if (!lives && is_ending) return forget(door);
   if (!lives) {
     spdlog::error("job {}: its endpoint is gone; it is opened again", door->job);
-    count(door, {});
+    keep_counts(door);
     door->routed.reset();
+    door->silent = 0;
     if (door->is_turning_back) fail_switch(door);  // it carries nothing to the replica
     door->phase = Door::Phase::kOpening;
     const auto greeted = std::exchange(door->greeted, std::nullopt);
@@ -79,13 +79,14 @@ void Endpoints::link_ended(const DoorPtr& door) {
 }
 
 void Endpoints::forget(const DoorPtr& door) {
-  count(door, {});
+  keep_counts(door);
   std::error_code ignored;
   std::filesystem::remove_all(door->folder, ignored);
   ending_.erase(door);
 }
 
 void Endpoints::told(const DoorPtr& door, const boost::json::object& line) {
+  if (door->phase != Door::Phase::kEnding) door->silent = 0;
   if (line.contains("version")) return greeted(door, line);
   if (line.contains("drained")) return drained(door, line);
   const auto id = number_in(line, "done");
@@ -106,6 +107,15 @@ void Endpoints::told(const DoorPtr& door, const boost::json::object& line) {
 
 // It tells its address, which is the job's from now on, and where it sends traffic.
 void Endpoints::greeted(const DoorPtr& door, const boost::json::object& line) {
+  const auto version = number_in(line, "version").value_or(0);
+  door->is_strange = version != api::kEndpointVersion;
+  if (door->is_strange && door->phase != Door::Phase::kEnding) {
+    say(door,
+        cat("speaks version ", version, ", but this tangramd knows ", api::kEndpointVersion,
+            " only: it goes on as it is, and the job cannot be moved. Use the programs of one "
+            "installation."));
+    return;
+  }
   door->is_greeted = true;
   if (!door->greeted) door->greeted = std::chrono::steady_clock::now();
   const auto run = number_in(line, "run");
@@ -120,15 +130,16 @@ void Endpoints::greeted(const DoorPtr& door, const boost::json::object& line) {
     const std::string address = cat(is_v6 ? "[" : "", name, is_v6 ? "]:" : ":", *port);
     const store::JobRow* row = engine_.records().job(door->job);
     if (row != nullptr && (row->address != address || !row->reason.empty())) {
-      engine_.post(
-          Input{.event = core::WakeUp{},
-                .note = [job = door->job, address, number = door->spec.port](Records& records) {
-                  store::JobRow* mine = records.edit_job(job);
-                  if (mine == nullptr) return;
-                  mine->address = address;
-                  mine->port = number;
-                  if (mine->reason.starts_with("its endpoint ")) mine->reason.clear();
-                }});
+      engine_.post(Input{.event = core::WakeUp{},
+                         .note = [job = door->job, address, number = door->spec.port,
+                                  is_well = door->is_read](Records& records) {
+                           store::JobRow* mine = records.edit_job(job);
+                           if (mine == nullptr) return;
+                           mine->address = address;
+                           mine->port = number;
+                           if (is_well && mine->reason.starts_with("its endpoint "))
+                             mine->reason.clear();
+                         }});
     }
   }
   if (door->is_turning_back && door->routed != door->pending->to.value()) fail_switch(door);
@@ -194,7 +205,12 @@ void Endpoints::switch_traffic(const core::SwitchTraffic& wanted_switch) {
     }
     return;
   }
-  const DoorPtr& door = known->second;
+  const DoorPtr door = known->second;
+  if (!door->is_read) {
+    if (const auto read = read_request(*door); !read) {
+      spdlog::error("job {}: how long to drain is not known: {}", door->job, read.error().message);
+    }
+  }
   door->pending = wanted_switch;
   door->is_turning_back = false;
   door->draining.reset();
@@ -227,7 +243,12 @@ void Endpoints::fail_switch(const DoorPtr& door) {
   event.kind = core::ActionKind::kSwitchTraffic;
   event.job = pending.job;
   event.run = pending.to;
-  engine_.post(event);
+  engine_.post(Input{.event = event, .note = [job = door->job](Records& records) {
+                       store::MoveRow* move = records.edit_move(job);
+                       if (move == nullptr || !move->reason.empty()) return;
+                       move->reason =
+                           cat("its endpoint did not switch within ", kSwitchTime.count(), " ms");
+                     }});
 }
 
 void Endpoints::answer_switched(const DoorPtr& door) {
@@ -265,9 +286,11 @@ void Endpoints::answer_drained(const DoorPtr& door, std::uint64_t finished, std:
                      }});
 }
 
-// Its job is over. What it has in flight may end; the process goes by itself.
+// Its job is over. What it has in flight may end; the process goes by itself, and tells before how
+// much it did. One that does not is seen to in watch().
 void Endpoints::end(const DoorPtr& door) {
   ending_.insert(door);
+  if (door->phase != Door::Phase::kEnding) door->silent = 0;
   door->phase = Door::Phase::kEnding;
   door->retry.cancel();
   door->deadline.cancel();
@@ -277,54 +300,8 @@ void Endpoints::end(const DoorPtr& door) {
   if (door->is_starting) return;  // opened() goes on
   if (!door->link && !endpoint::endpoint_lives(door->folder)) return forget(door);
   if (!door->link) link(door);
+  door->link->send({{"do", "counts"}, {"id", ++door->last_id}});
   door->link->send({{"do", "end"}, {"id", ++door->last_id}, {"drain_ms", kEndTime.count()}});
-}
-
-// Now and then: they are for metrics.
-void Endpoints::ask_counts() {
-  threads_->count_timer.expires_after(kCountEvery);
-  threads_->count_timer.async_wait([this](const boost::system::error_code& stopped) {
-    if (stopped) return;
-    for (const auto& [job, door] : doors_) {
-      if (!door || !door->link || !door->is_greeted) continue;
-      door->link->send({{"do", "counts"}, {"id", ++door->last_id}});
-    }
-    ask_counts();
-  });
-}
-
-// An endpoint is gone, or begins anew: what it counted is kept.
-void Endpoints::count(const DoorPtr& door, const api::EndpointCounts& now) {
-  const auto keep = [&](std::uint64_t api::EndpointCounts::* each) {
-    past_.*each += door->counts.*each;
-  };
-  using Counts = api::EndpointCounts;
-  for (const auto each : {&Counts::connections, &Counts::requests, &Counts::refused,
-                          &Counts::retried, &Counts::cut, &Counts::broken, &Counts::displaced,
-                          &Counts::drained, &Counts::bytes_in, &Counts::bytes_out}) {
-    keep(each);
-  }
-  door->counts = now;
-}
-
-api::EndpointCounts Endpoints::counts() const {
-  api::EndpointCounts sum = past_;
-  for (const auto& [job, door] : doors_) {
-    if (!door) continue;
-    sum.connections += door->counts.connections;
-    sum.requests += door->counts.requests;
-    sum.refused += door->counts.refused;
-    sum.retried += door->counts.retried;
-    sum.cut += door->counts.cut;
-    sum.broken += door->counts.broken;
-    sum.displaced += door->counts.displaced;
-    sum.drained += door->counts.drained;
-    sum.bytes_in += door->counts.bytes_in;
-    sum.bytes_out += door->counts.bytes_out;
-    sum.open += door->counts.open;
-    sum.active += door->counts.active;
-  }
-  return sum;
 }
 
 }  // namespace tangram::daemon

@@ -24,6 +24,7 @@ namespace tangram::daemon {
 namespace {
 
 constexpr int kReadyFd = 3;  // in what is started
+constexpr std::chrono::milliseconds kEndTime{5'000};
 
 // The first line that comes, or what came until the end or the time limit.
 std::string read_line(int fd, std::chrono::milliseconds time) {
@@ -78,14 +79,18 @@ int spawn(std::string name, const std::string& program, const std::string& folde
   return error;
 }
 
-// What it says first when it has started; empty if it ended without a word or took too long.
-Result<std::string> start(const char* name, const std::string& program, const std::string& folder,
-                          std::chrono::milliseconds time) {
+struct Started {
+  std::string line;         // what it said first; empty if it ended without a word or took too long
+  files::Descriptor ready;  // its end is that of the process
+};
+
+Result<Started> start(const char* name, const std::string& program, const std::string& folder,
+                      std::chrono::milliseconds time) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return failed(cat("cannot start ", name, ": ", std::strerror(errno), "."));
   }
-  const files::Descriptor reading(ends[0]);
+  files::Descriptor reading(ends[0]);
   files::Descriptor writing(ends[1]);
   // dup2 onto itself would keep it close-on-exec.
   if (writing.get() == kReadyFd) writing = files::Descriptor(fcntl(kReadyFd, F_DUPFD_CLOEXEC, 10));
@@ -95,7 +100,8 @@ Result<std::string> start(const char* name, const std::string& program, const st
   }
   die_if_performed("spawned");
   writing = files::Descriptor(-1);
-  return read_line(reading.get(), time);
+  std::string line = read_line(reading.get(), time);
+  return Started{std::move(line), std::move(reading)};
 }
 
 // Of a line {"error": "…"}.
@@ -111,21 +117,25 @@ std::optional<std::string> error_in(const std::string& line) {
 
 Result<void> start_shim(const std::string& program, const std::string& folder,
                         std::chrono::milliseconds time) {
-  const auto line = start("tangram-shim", program, folder, time);
-  if (!line) return std::unexpected(line.error());
+  const auto started = start("tangram-shim", program, folder, time);
+  if (!started) return std::unexpected(started.error());
   const auto exit = shim::read_exit(folder);
   if (shim::was_started(folder) || shim::shim_lives(folder) || (exit && *exit)) return {};
-  const auto why = error_in(*line);
+  const auto why = error_in(started->line);
   return failed(why ? cat("the job could not be started: ", *why)
                     : cat("the supervisor in ", tangram::quoted(folder), " ended without a word."));
 }
 
 Result<void> start_endpoint(const std::string& program, const std::string& folder,
                             std::chrono::milliseconds time) {
-  const auto line = start("tangram-endpoint", program, folder, time);
-  if (!line) return std::unexpected(line.error());
-  if (const auto why = error_in(*line)) return failed(*why);
+  const auto started = start("tangram-endpoint", program, folder, time);
+  if (!started) return std::unexpected(started.error());
+  const auto why = error_in(started->line);
+  // One that says why it cannot is about to end; until then it may hold the folder itself.
+  if (why) (void)read_line(started->ready.get(), kEndTime);
+  // Another one may have been there before: an earlier start that was given up too soon.
   if (endpoint::endpoint_lives(folder)) return {};
+  if (why) return failed(*why);
   return failed(cat("tangram-endpoint in ", tangram::quoted(folder), " ended without a word."));
 }
 

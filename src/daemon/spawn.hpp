@@ -28,7 +28,8 @@ namespace tangram::daemon {
 [[nodiscard]] Result<void> start_shim(const std::string& program, const std::string& folder,
                                       std::chrono::milliseconds time);
 
-// Starts an endpoint on its folder and waits until it listens, or says why it cannot. Blocks.
+// Starts an endpoint on its folder and waits until it listens, or says why it cannot. That another
+// one holds the folder already is as good. Blocks.
 [[nodiscard]] Result<void> start_endpoint(const std::string& program, const std::string& folder,
                                           std::chrono::milliseconds time);
 
