@@ -1,5 +1,9 @@
 // The JSON of how clients reach a service and how a job moves; see job.hpp. One rule: a way to move
 // that could not work for this job is refused when it is asked for, not when it is needed.
+#include <arpa/inet.h>
+#include <array>
+#include <cstddef>
+
 #include <boost/json/object.hpp>
 
 #include "api/fields.hpp"
@@ -51,6 +55,12 @@ void set_limits(const EndpointLimits& limits, json::object& object) {
   if (limits.most_connections) object["most_connections"] = *limits.most_connections;
 }
 
+bool is_address(const std::string& text) {
+  std::array<std::byte, 16> address{};
+  return inet_pton(AF_INET, text.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), address.data()) == 1;
+}
+
 }  // namespace
 
 Endpoint endpoint_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
@@ -60,7 +70,7 @@ Endpoint endpoint_in(const json::value& value, const std::string& path, Mistakes
     endpoint.mode = static_cast<EndpointMode>(*mode);
   }
   endpoint.host = fields.text("host", kLongestHost);
-  if (endpoint.host.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) {
+  if (!endpoint.host.empty() && !is_address(endpoint.host)) {
     fields.mistake("host", "must be an IP address to listen on, as \"127.0.0.1\" or \"0.0.0.0\".");
   }
   endpoint.forwarded = fields.flag("forwarded").value_or(false);

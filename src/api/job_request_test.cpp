@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "api/job.hpp"
+#include "base/text.hpp"
 
 namespace tangram::api {
 namespace {
@@ -140,6 +141,11 @@ TEST(JobRequestJson, NamesTheKeyOfAMistake) {
   EXPECT_THAT(mistake(R"({"labels": {"Team": "x"}})"), StartsWith("labels.Team: "));
   EXPECT_THAT(mistake(R"({"hold": 1})"), StartsWith("hold: must be true or false, not 1"));
   EXPECT_THAT(mistake(R"({"probe": "tcp"})"), StartsWith("probe: a probe is an object"));
+  for (const char* host : {"1.2.3", "localhost", "::g", "1.2.3.4.5", "fe"}) {
+    EXPECT_THAT(mistake(cat(R"({"kind": "service", "endpoint": {"host": ")", host, "\"}}")),
+                StartsWith("endpoint.host: must be an IP address"))
+        << host;
+  }
 }
 
 TEST(JobRequestJson, RefusesContradictions) {

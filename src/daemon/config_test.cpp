@@ -131,6 +131,15 @@ most_steps = 5000
   EXPECT_EQ(needs_restart(Config(), *config).size(), 19U);
 }
 
+TEST(Config, SaysWhichKeysOfEndpointsNeedARestart) {
+  const auto config =
+      parse_config("[endpoints]\nhost = \"0.0.0.0\"\nfirst_port = 18000\nlast_port = 18999\n", "t");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(
+      needs_restart(Config(), *config),
+      (std::vector<std::string>{"endpoints.host", "endpoints.first_port", "endpoints.last_port"}));
+}
+
 TEST(Config, NoXidNeedBeFatal) {
   const auto config = parse_config("[device]\nfatal_xids = []\n", "t");
   ASSERT_TRUE(config) << config.error().message;
