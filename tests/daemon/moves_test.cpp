@@ -111,6 +111,10 @@ TEST(LiveMoves, WhatOutlastsItsDrainIsCutAndCounted) {
   eventually("all listen", [&] { return visitors.requests > 10; });
   ASSERT_TRUE(served.move(1, 3)) << served.node.log();
   eventually("they were cut", [&] { return visitors.failures() >= 5; });
+  EXPECT_EQ(served.node.job(served.job).at("places").as_array().back().at("cut"), 5);
+  EXPECT_THAT(served.node.tangram({"show", std::to_string(served.job)}), HasSubstr("done, 5 cut"));
+  EXPECT_THAT(std::string(served.node.ask("GET", "/metrics").as_string()),
+              HasSubstr("tangram_move_requests_total{result=\"cut\"} 5\n"));
   // They listen again, to the replica; that ends with the service.
   served.node.ask("POST", cat("/v1/jobs/", served.job, "/cancel"), 0);
   visitors.stop();
@@ -217,7 +221,12 @@ TEST(LiveMoves, AnOriginalThatIsKilledIsFollowedByItsReplica) {
   EXPECT_EQ(served.place(), std::pair(1, 0)) << served.node.log();
   eventually("it is reached again", [&] { return served.get("/whoami").first == 200; });
   expect_in_order(served);
-  EXPECT_EQ(served.node.job(served.job).at("places").as_array().back().at("result"), "taken-over");
+  const json::object job = served.node.job(served.job);
+  EXPECT_EQ(job.at("places").as_array().back().at("result"), "taken-over");
+  // How the original ended is nothing of the job that runs.
+  EXPECT_TRUE(job.at("exit_code").is_null());
+  EXPECT_TRUE(job.at("exit_signal").is_null());
+  EXPECT_TRUE(job.at("reason").is_null());
 }
 
 TEST(LiveMoves, AnEndpointThatIsKilledComesBackAtItsAddress) {
@@ -236,7 +245,7 @@ TEST(LiveMoves, AnEndpointThatIsKilledComesBackAtItsAddress) {
   expect_in_order(served);
 }
 
-// Every call of NVML that a move makes, failing once.
+// The changes that a move makes, refused or lied about once; hanging ones: DriverFaults.
 TEST(LiveMoves, FaultsOfTheDriverLeaveOnePlace) {
   for (const char* fault :
        {"nvmlDeviceCreateGpuInstanceWithPlacement=INSUFFICIENT_RESOURCES",
@@ -282,7 +291,7 @@ TEST(LiveMoves, ThePapersExternalFragmentationIsMendedLive) {
   ASSERT_EQ(node.job(two).at("start"), 4);
   const auto four = node.submit("4g.20gb", "sleep 1000");
   EXPECT_EQ(node.state(four), "queued");
-  node.tangram({"tune", "migration=both", "protect_head=off"});
+  node.tangram({"tune", "migration=both"});
   Visitors visitors({.port = served.port(),
                      .keeping = 2,
                      .passing = 2,

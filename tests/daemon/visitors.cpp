@@ -2,6 +2,8 @@
 #include "visitors.hpp"
 
 #include <optional>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -28,6 +30,13 @@ class Call {
   explicit Call(std::uint16_t port) : stream_(loop_) {
     stream_.connect(tcp::endpoint(asio::ip::address_v4::loopback(), port), error_);
     if (!error_) stream_.socket().set_option(tcp::no_delay(true), error_);
+    // Whoever gets no byte for so long was not served: the blocking calls fail with it.
+    const timeval patience{.tv_sec = 30, .tv_usec = 0};
+    for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+      if (error_) break;
+      ::setsockopt(stream_.socket().native_handle(), SOL_SOCKET, option, &patience,
+                   sizeof patience);
+    }
   }
 
   [[nodiscard]] bool ok() const { return !error_; }
@@ -184,7 +193,9 @@ void Visitors::listen(int number) {
       complain(cat("a stream could not begin: ", call.why()));
       continue;
     }
+    ++listening;
     const auto answer = call.answer();
+    --listening;
     if (!answer) {
       complain(cat("a stream broke off: ", call.why()));
       continue;

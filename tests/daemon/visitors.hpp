@@ -18,7 +18,7 @@ struct VisitorsOptions {
   std::uint16_t port = 0;
   int keeping = 8;                            // connections that are kept alive
   int passing = 4;                            // who come anew for every request
-  double requests_per_second = 550;           // of all of them together
+  double requests_per_second = 700;           // of all of them together
   int listening = 50;                         // streams at a time
   std::chrono::milliseconds shortest{2'000};  // of a stream
   std::chrono::milliseconds longest{8'000};
@@ -40,6 +40,7 @@ class Visitors {
   std::atomic<std::uint64_t> requests = 0;  // answered as they should be
   std::atomic<std::uint64_t> streams = 0;   // heard to their end
   std::atomic<std::uint64_t> tokens = 0;
+  std::atomic<int> listening = 0;         // streams now
   std::atomic<std::uint64_t> places = 0;  // how often an answer came from another run than the last
   // Of all that was wrong, the first few in words.
   [[nodiscard]] std::vector<std::string> complaints() const;

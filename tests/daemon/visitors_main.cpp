@@ -24,6 +24,7 @@ TEST(Visitors, NoneFails) {
   const auto begun = std::chrono::steady_clock::now();
   Visitors visitors({.port = served.port()});
   int done = 0;
+  double streams = 0;  // at a time, summed over the moves
   for (int i = 0; i < moves; ++i) {
     const int gpu = (i / 2) % 2;  // by turns on its own GPU and to the other
     const int start = i % 7;
@@ -36,6 +37,7 @@ TEST(Visitors, NoneFails) {
     } else {
       done += served.move(gpu, start) ? 1 : 0;
     }
+    streams += visitors.listening;
     std::fprintf(stderr, "\r%d of %d moves, %llu requests, %llu streams, %llu failed ", i + 1,
                  moves, static_cast<unsigned long long>(visitors.requests),
                  static_cast<unsigned long long>(visitors.streams),
@@ -55,6 +57,8 @@ TEST(Visitors, NoneFails) {
       static_cast<unsigned long long>(visitors.failures()));
   for (const std::string& each : visitors.complaints()) std::printf("  %s\n", each.c_str());
   EXPECT_EQ(visitors.failures(), 0U);
+  EXPECT_GE(static_cast<double>(visitors.requests) / seconds, 500) << "too few to say anything";
+  EXPECT_GE(streams / moves, 45) << "of 50 streams at a time, but for those that just change";
   EXPECT_EQ(done, moves);
 }
 
