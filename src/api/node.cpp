@@ -40,8 +40,33 @@ InstanceView instance_in(const json::value& document, const std::string& path, M
   return i;
 }
 
+json::value geometry_json(const ProfileGeometry& g) {
+  return json::object{{"model", g.model},
+                      {"compute_slices", g.compute_slices},
+                      {"memory_slices", g.memory_slices},
+                      {"memory_mib", g.memory_mib},
+                      {"max_instances", g.max_instances}};
+}
+
+ProfileGeometry geometry_in(const json::value& document, const std::string& path,
+                            Mistakes& mistakes) {
+  Fields fields(document, path, "a profile of a model", mistakes);
+  ProfileGeometry g;
+  g.model = fields.text("model");
+  g.compute_slices = count(fields, "compute_slices");
+  g.memory_slices = count(fields, "memory_slices");
+  g.memory_mib = count(fields, "memory_mib");
+  g.max_instances = count(fields, "max_instances");
+  return g;
+}
+
 json::value profile_json(const ProfileView& p) {
-  return json::object{{"name", p.name}, {"memory_mib", p.memory_mib}, {"fits_now", p.fits_now}};
+  json::array models;
+  for (const ProfileGeometry& g : p.models) models.push_back(geometry_json(g));
+  return json::object{{"name", p.name},
+                      {"memory_mib", p.memory_mib},
+                      {"fits_now", p.fits_now},
+                      {"models", std::move(models)}};
 }
 
 ProfileView profile_in(const json::value& document, const std::string& path, Mistakes& mistakes) {
@@ -50,6 +75,9 @@ ProfileView profile_in(const json::value& document, const std::string& path, Mis
   p.name = fields.text("name");
   p.memory_mib = count(fields, "memory_mib");
   p.fits_now = count(fields, "fits_now");
+  fields.each("models", [&](const json::value& value, const std::string& where) {
+    p.models.push_back(geometry_in(value, where, mistakes));
+  });
   return p;
 }
 

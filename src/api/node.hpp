@@ -42,10 +42,20 @@ struct GpuView {
   std::vector<InstanceView> instances;  // by start
 };
 
+// A profile on one model of GPU: the same name can stand for different slices on another.
+struct ProfileGeometry {
+  std::string model;
+  std::uint32_t compute_slices = 0;
+  std::uint32_t memory_slices = 0;
+  std::uint32_t memory_mib = 0;
+  std::uint32_t max_instances = 0;  // on one GPU
+};
+
 struct ProfileView {
   std::string name;
-  std::uint32_t memory_mib = 0;
-  std::uint32_t fits_now = 0;  // how many could start at once, one after the other
+  std::uint32_t memory_mib = 0;              // of the first model that has it
+  std::uint32_t fits_now = 0;                // how many could start at once, one after the other
+  std::vector<ProfileGeometry> models = {};  // of this node that have it
 };
 
 struct StatusView {

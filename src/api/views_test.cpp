@@ -159,8 +159,9 @@ TEST(NodeJson, ComesBackTheSame) {
   StatusView status;
   status.version = "1";
   status.troubles = {"a", "b"};
-  status.profiles = {{"1g.5gb", 4864, 7}};
+  status.profiles = {{"1g.5gb", 4864, 7, {{"A100-40GB", 1, 1, 4864, 7}}}};
   EXPECT_EQ(to_json(*read_status_view(to_json(status))), to_json(status));
+  EXPECT_EQ(read_status_view(to_json(status))->profiles.at(0).models.at(0).max_instances, 7U);
   EXPECT_FALSE(read_gpu_view(json::object{{"index", "x"}}).has_value());
   EXPECT_FALSE(read_status_view(json::object{}).has_value());
 }

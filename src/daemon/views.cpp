@@ -127,6 +127,30 @@ std::vector<api::GpuView> Views::gpus() const {
   return views;
 }
 
+namespace {
+
+// The view of a profile, begun if there is none, with its geometry on this model.
+api::ProfileView& view_of(std::vector<api::ProfileView>& views, const mig::Model& model,
+                          const mig::Profile& profile) {
+  const auto memory_mib = static_cast<std::uint32_t>(std::max(0, profile.facts.memory_mib));
+  auto at = std::ranges::find(views, profile.name, &api::ProfileView::name);
+  if (at == views.end()) {
+    views.push_back({.name = profile.name, .memory_mib = memory_mib, .fits_now = 0});
+    at = views.end() - 1;
+  }
+  if (std::ranges::find(at->models, model.name(), &api::ProfileGeometry::model) ==
+      at->models.end()) {
+    at->models.push_back({.model = model.name(),
+                          .compute_slices = static_cast<std::uint32_t>(profile.compute_slices),
+                          .memory_slices = static_cast<std::uint32_t>(profile.memory_slices),
+                          .memory_mib = memory_mib,
+                          .max_instances = static_cast<std::uint32_t>(profile.max_instances)});
+  }
+  return *at;
+}
+
+}  // namespace
+
 std::vector<api::ProfileView> Views::profiles() const {
   const core::Node& node = engine_.scheduler().node();
   std::vector<api::ProfileView> views;
@@ -136,19 +160,13 @@ std::vector<api::ProfileView> Views::profiles() const {
     for (std::size_t i = 0; i < model.profiles().size(); ++i) {
       const mig::ProfileIndex index(static_cast<std::uint8_t>(i));
       const mig::Profile& profile = model.profile(index);
-      auto at = std::ranges::find(views, profile.name, &api::ProfileView::name);
-      if (at == views.end()) {
-        views.push_back({.name = profile.name,
-                         .memory_mib = static_cast<std::uint32_t>(profile.facts.memory_mib),
-                         .fits_now = 0});
-        at = views.end() - 1;
-      }
+      api::ProfileView& view = view_of(views, model, profile);
       if (!gpu.takes_jobs() || (gpu.allowed >> i & 1U) == 0) continue;
       mig::Occupancy occupied = gpu.occupied;
       const bool once = profile.name.find('+') != std::string::npos;
       while (const auto start = model.best_start(occupied, index)) {
         occupied = model.with(occupied, {index, static_cast<std::uint8_t>(*start)});
-        ++at->fits_now;
+        ++view.fits_now;
         if (once) break;
       }
     }
