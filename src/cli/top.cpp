@@ -86,9 +86,9 @@ class Top {
 
 Result<void> top(const Options& options, Command& command, Output& out) {
   const auto every = api::parse_duration(options.every);
-  if (!every || *every < std::chrono::milliseconds(100)) {
+  if (!every || *every < TopFeed::kBetweenLooks) {
     return invalid(cat("--every ", tangram::quoted(options.every),
-                       ": write a time of at least 100ms, as 2s."));
+                       ": write a time of at least 500ms, as 2s."));
   }
   // A daemon that is not there at the beginning is a mistake of whoever types; later it is waited
   // for.
@@ -107,7 +107,8 @@ Result<void> top(const Options& options, Command& command, Output& out) {
 void add_top(CLI::App& app, Command& command) {
   const auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("top", "Watch GPUs and jobs live; ? shows the keys");
-  verb->add_option("--every", options->every, "Look so often, and at every event (default: 1s)")
+  verb->add_option("--every", options->every,
+                   "Look so often, and when something happened (default: 1s)")
       ->option_text("TIME");
   add_daemon_options(*verb, options->daemon);
   add_drawing_options(*verb, command);

@@ -1,6 +1,7 @@
 // See top_feed.hpp.
 #include "cli/top_feed.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -90,13 +91,32 @@ Result<TopPicture> TopFeed::fetch() {
   auto gpu_views = read_list(gpus->body, api::read_gpu_view);
   if (!gpu_views) return std::unexpected(gpu_views.error());
   picture.gpus = std::move(*gpu_views);
-  auto jobs = ask_for_all(*client_, "/v1/jobs", kPatience);
-  if (!jobs) return std::unexpected(jobs.error());
-  auto job_views = read_list(boost::json::value(*std::move(jobs)), api::read_job_view);
-  if (!job_views) return std::unexpected(job_views.error());
-  picture.jobs = std::move(*job_views);
+  if (auto ok = fetch_jobs(picture); !ok) return std::unexpected(ok.error());
   picture.taken = now();
   return picture;
+}
+
+Result<std::vector<api::JobView>> TopFeed::jobs_at(const std::string& target) {
+  const auto jobs = client_->request("GET", target, std::nullopt, kPatience);
+  if (!jobs) return std::unexpected(jobs.error());
+  return read_list(jobs->body, api::read_job_view);
+}
+
+// Lists are the newest; where they are too long, what runs comes first.
+Result<void> TopFeed::fetch_jobs(TopPicture& picture) {
+  const api::StatusView& s = picture.status;
+  const std::uint64_t there = std::uint64_t{s.running} + s.queued + s.held;
+  auto jobs = jobs_at(cat("/v1/jobs?limit=", kMostJobs));
+  if (!jobs) return std::unexpected(jobs.error());
+  picture.jobs = std::move(*jobs);
+  if (there <= kMostJobs || picture.jobs.size() < kMostJobs) return {};
+  auto running = jobs_at(cat("/v1/jobs?state=running&limit=", kMostJobs));
+  if (!running) return std::unexpected(running.error());
+  const std::uint64_t oldest = picture.jobs.front().id;
+  std::erase_if(*running, [&](const api::JobView& job) { return job.id >= oldest; });
+  picture.jobs.insert(picture.jobs.begin(), running->begin(), running->end());
+  picture.left_out = there - std::min<std::uint64_t>(there, picture.jobs.size());
+  return {};
 }
 
 TopAnswer TopFeed::answer(const TopWish& wish) {
@@ -153,7 +173,9 @@ void TopFeed::fetch_on() {
     if (!picture) shown.trouble = picture.error().message;
     picture_ = std::make_shared<TopPicture>(std::move(shown));
     tell();
+    const auto asked = std::chrono::steady_clock::now();
     wake_.wait_for(lock, every_, [this] { return ending_ || rung_ || !wishes_.empty(); });
+    wake_.wait_until(lock, asked + kBetweenLooks, [this] { return ending_ || !wishes_.empty(); });
   }
 }
 

@@ -1,5 +1,6 @@
-// TopFeed: what `tangram top` shows, fetched in threads of its own: every second, at every event
-// and after everything that was asked of it. One rule: whoever draws never waits for the daemon.
+// TopFeed: what `tangram top` shows, fetched in threads of its own: every second, when something
+// happened and after everything that was asked of it. One rule: whoever draws never waits for the
+// daemon, and the daemon is asked twice a second at most, however much happens.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,8 @@ struct TopPicture {
   std::vector<api::GpuView> gpus;
   std::vector<api::JobView> jobs;
   api::WallTime taken{};
-  std::string trouble;  // why it is not newer: the daemon does not answer
+  std::string trouble;         // why it is not newer: the daemon does not answer
+  std::uint64_t left_out = 0;  // jobs that are not over and were not asked for: too many
 
   // Mean of the GPUs that can be used; none: there is no such GPU.
   [[nodiscard]] std::optional<double> frag_cost() const;
@@ -45,6 +47,9 @@ struct TopAnswer {
 
 class TopFeed {
  public:
+  static constexpr std::chrono::milliseconds kBetweenLooks{500};  // at least
+  static constexpr std::size_t kMostJobs = 1'000;                 // that are fetched
+
   TopFeed(DaemonOptions daemon, std::chrono::milliseconds every);
   ~TopFeed();
   TopFeed(const TopFeed&) = delete;
@@ -66,6 +71,8 @@ class TopFeed {
   void listen_on();
   void tell();
   [[nodiscard]] Result<TopPicture> fetch();
+  [[nodiscard]] Result<void> fetch_jobs(TopPicture& picture);
+  [[nodiscard]] Result<std::vector<api::JobView>> jobs_at(const std::string& target);
   [[nodiscard]] Result<void> connect_again();
   [[nodiscard]] TopAnswer answer(const TopWish& wish);
   [[nodiscard]] bool pause(std::chrono::milliseconds time);

@@ -138,7 +138,8 @@ class View {
     const auto list = listed_jobs(picture_, state_);
     add({{row({"JOB", "NAME", "USER", "PROFILE", "STATE", "TIME", "GPU@START"}, "REASON"),
           Style::kDim}});
-    const std::size_t rows = body_rows();
+    const std::size_t note = picture_.left_out > 0 && body_rows() > 1 ? 1 : 0;
+    const std::size_t rows = body_rows() - note;
     const auto at = std::ranges::find(list, state_.selected, &api::JobView::id);
     const auto chosen = static_cast<std::size_t>(at == list.end() ? 0 : at - list.begin());
     const std::size_t first = chosen >= rows && rows > 0 ? chosen - rows + 1 : 0;
@@ -152,6 +153,8 @@ class View {
           job.id == state_.selected);
     }
     if (list.empty()) add({{state_.filter.empty() ? "no jobs" : "no job has this", Style::kDim}});
+    if (note == 0) return;
+    add({{cat("       and ", picture_.left_out, " more jobs; see `tangram ps`"), Style::kDim}});
   }
   static std::string row(const std::array<std::string, 7>& cells, const std::string& last) {
     constexpr std::array<int, 7> kWidths = {6, 14, 10, 11, 10, 7, 9};
