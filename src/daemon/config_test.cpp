@@ -2,6 +2,8 @@
 #include "daemon/config.hpp"
 
 #include <fstream>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -14,6 +16,54 @@ std::string packaged() {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+using Keys = std::set<std::string>;  // "jobs.grace"
+
+// The keys of a file of ours, one a line; only those whose comment begins so, if that is given.
+Keys keys_in(const std::string& text, const std::string& comment = "") {
+  Keys keys;
+  std::string section;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('[')) section = line.substr(1, line.find(']') - 1);
+    const auto equals = line.find(" = ");
+    if (line.starts_with('#') || equals == std::string::npos) continue;
+    if (!comment.empty() && line.find("# " + comment) == std::string::npos) continue;
+    keys.insert(section + "." + line.substr(0, equals));
+  }
+  return keys;
+}
+
+// What the program takes in a section, or as sections: it says so when it is given something else.
+std::vector<std::string> taken(const std::string& wrong) {
+  const auto config = parse_config(wrong, "t");
+  EXPECT_FALSE(config) << wrong;
+  if (config) return {};
+  const std::string& message = config.error().message;
+  const std::string_view mark = " has the keys ";
+  const auto begin = message.find(mark);
+  EXPECT_NE(begin, std::string::npos) << message;
+  if (begin == std::string::npos) return {};
+  std::string list = message.substr(begin + mark.size());
+  list = std::regex_replace(list.substr(0, list.find('.')), std::regex(",| and "), " ");
+  std::istringstream words(list);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+Keys all_keys() {
+  Keys keys;
+  for (const std::string& section : taken("qqqqqqqq = 1\n")) {
+    for (const std::string& key : taken("[" + section + "]\nqqqqqqqq = 1\n")) {
+      keys.insert(section + "." + key);
+    }
+  }
+  return keys;
+}
+
+TEST(Config, ThePackagedFileHasEveryKeyAndNoOther) {
+  EXPECT_GT(all_keys().size(), 40U);
+  EXPECT_EQ(keys_in(packaged()), all_keys());
 }
 
 TEST(Config, ThePackagedFileIsTheDefaults) {
@@ -33,6 +83,7 @@ TEST(Config, ThePackagedFileIsTheDefaults) {
   EXPECT_EQ(config->log_files, defaults.log_files);
   EXPECT_EQ(config->first_port, defaults.first_port);
   EXPECT_EQ(config->last_port, defaults.last_port);
+  EXPECT_EQ(config->endpoints, defaults.endpoints);
   EXPECT_EQ(config->log_level, defaults.log_level);
   EXPECT_EQ(config->retention.jobs, defaults.retention.jobs);
   EXPECT_EQ(config->retention.most_jobs, defaults.retention.most_jobs);
@@ -40,8 +91,7 @@ TEST(Config, ThePackagedFileIsTheDefaults) {
   EXPECT_EQ(needs_restart(*config, defaults), std::vector<std::string>());
 }
 
-TEST(Config, EveryKeyIsTakenOver) {
-  const auto config = parse_config(R"(
+constexpr const char* kEveryKey = R"(
 [daemon]
 state_dir = "/s"
 socket = "/k"
@@ -63,6 +113,7 @@ format = "json"
 audit = "/a.log"
 [device]
 nvml = "/lib/x.so"
+emulate = "1xA30"
 enable_mig = true
 change_time = "5s"
 in_use_time = "2s"
@@ -71,7 +122,8 @@ fatal_xids = [79]
 [scheduler]
 threshold = "0.25"
 placement = "best-fit"
-migration = "both"
+migration = "off"
+queue = "largest-profile"
 most_moves = 2
 cooldown = "10s"
 gain = "0.05"
@@ -89,6 +141,8 @@ last_port = 5001
 cgroup = "off"
 [endpoints]
 host = "0.0.0.0"
+first_port = 6000
+last_port = 6001
 wait = "1m"
 connect = "1s"
 keep_alive = "15s"
@@ -98,10 +152,14 @@ most_connections = 100
 jobs = "48h"
 most_jobs = 10
 most_steps = 5000
-)",
-                                   "t");
+)";
+
+TEST(Config, EveryKeyIsTakenOver) {
+  ASSERT_EQ(keys_in(kEveryKey), all_keys());
+  const auto config = parse_config(kEveryKey, "t");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->state_dir, "/s");
+  EXPECT_EQ(config->socket, "/k");
   EXPECT_EQ(config->socket_mode, 0600U);
   EXPECT_EQ(config->tcp.listen, "127.0.0.1:7443");
   EXPECT_EQ(config->tcp.certificate, "/c.pem");
@@ -109,35 +167,52 @@ most_steps = 5000
   EXPECT_EQ(config->admins, "wheel");
   EXPECT_EQ(config->connections_per_user, 7U);
   EXPECT_EQ(config->limits, (UserLimits{.slices = 7, .jobs = 20, .submissions_per_second = 5}));
+  EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->audit, "/a.log");
   EXPECT_TRUE(config->log_json);
+  EXPECT_EQ(config->library, "/lib/x.so");
+  EXPECT_EQ(config->emulate, "1xA30");
   EXPECT_TRUE(config->enable_mig);
   EXPECT_EQ(config->change_time, std::chrono::seconds(5));
+  EXPECT_EQ(config->in_use_time, std::chrono::seconds(2));
+  EXPECT_EQ(config->observe_every, std::chrono::seconds(1));
   EXPECT_EQ(config->fatal_xids, std::set<std::uint64_t>{79});
   EXPECT_EQ(config->tuning.threshold.text(), "0.25");
+  EXPECT_EQ(config->tuning.placement, "best-fit");
+  EXPECT_EQ(config->tuning.migration, "off");
+  EXPECT_EQ(config->tuning.queue, "largest-profile");
+  EXPECT_EQ(config->tuning.restraint.most_moves, 2U);
   EXPECT_EQ(config->tuning.restraint.cooldown, std::chrono::seconds(10));
   EXPECT_EQ(config->tuning.restraint.smallest_gain_ppm, 50'000);
   EXPECT_EQ(config->tuning.restraint.window.from_s, 22 * 3600);
   EXPECT_EQ(config->tuning.restraint.window.to_s, 6 * 3600);
   EXPECT_FALSE(config->tuning.restraint.protect_head);
+  EXPECT_EQ(config->grace, std::chrono::seconds(1));
+  EXPECT_EQ(config->start_time, std::chrono::seconds(3));
   EXPECT_EQ(config->log_bytes, 1U << 20U);
+  EXPECT_EQ(config->log_files, 2U);
+  EXPECT_EQ(config->first_port, 5000);
+  EXPECT_EQ(config->last_port, 5001);
+  EXPECT_EQ(config->cgroup, "off");
   EXPECT_EQ(config->endpoints, (Listening{.host = "0.0.0.0",
+                                          .first_port = 6000,
+                                          .last_port = 6001,
                                           .wait = std::chrono::minutes(1),
                                           .connect = std::chrono::seconds(1),
                                           .keep_alive = std::chrono::seconds(15),
                                           .idle = std::chrono::milliseconds(0),
                                           .most_connections = 100}));
   EXPECT_EQ(config->retention.jobs, std::chrono::hours(48));
-  EXPECT_EQ(needs_restart(Config(), *config).size(), 19U);
+  EXPECT_EQ(config->retention.most_jobs, 10U);
+  EXPECT_EQ(config->retention.most_steps, 5000U);
 }
 
-TEST(Config, SaysWhichKeysOfEndpointsNeedARestart) {
-  const auto config =
-      parse_config("[endpoints]\nhost = \"0.0.0.0\"\nfirst_port = 18000\nlast_port = 18999\n", "t");
+// All that a reload cannot take over is said, and marked in the packaged file.
+TEST(Config, KeysThatNeedARestartAreMarkedAndSaid) {
+  const auto config = parse_config(kEveryKey, "t");
   ASSERT_TRUE(config) << config.error().message;
-  EXPECT_EQ(
-      needs_restart(Config(), *config),
-      (std::vector<std::string>{"endpoints.host", "endpoints.first_port", "endpoints.last_port"}));
+  const auto said = needs_restart(Config(), *config);
+  EXPECT_EQ(Keys(said.begin(), said.end()), keys_in(packaged(), "(restart)"));
 }
 
 TEST(Config, NoXidNeedBeFatal) {
