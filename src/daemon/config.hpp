@@ -1,6 +1,6 @@
 // Config: how the daemon is set up, from a TOML file and the command line. Every key is in
-// packaging/tangram.toml with its default and in docs/configuration.md. One rule: a file with a
-// mistake changes nothing: the daemon does not start, or goes on as it was.
+// packaging/tangram.toml with its default. One rule: a file with a mistake changes nothing: the
+// daemon does not start, or goes on as it was.
 #pragma once
 
 #include <chrono>

@@ -7,7 +7,7 @@
 namespace tangram::daemon {
 namespace {
 
-constexpr rlim_t kEnough = 65'536;  // as packaging/tangramd.service has it
+constexpr rlim_t kEnough = 65'536;  // as packaging/tangramd.service.in has it
 
 std::optional<std::uint64_t> bound(rlim_t limit) {
   if (limit == RLIM_INFINITY) return std::nullopt;

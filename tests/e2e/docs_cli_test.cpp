@@ -2,6 +2,7 @@
 // documented that is not there. One rule: the program is asked (`__complete`), not its source.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -10,13 +11,15 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
+#include "cli_reference.hpp"
 
 namespace tangram::tests {
 namespace {
 
 struct Tree {
-  std::set<std::string> verbs;    // "mig show"
-  std::set<std::string> options;  // "--json"
+  std::set<std::string> verbs;                              // "mig show"
+  std::set<std::string> options;                            // "--json", of any
+  std::map<std::string, std::set<std::string>> options_of;  // a verb
 };
 
 Words completed(Words words) {
@@ -42,7 +45,12 @@ bool is_verb(const Words& path) {
 void walk(const Words& path, Tree& tree) {
   Words words = path;
   words.emplace_back("--");
-  for (const std::string& option : completed(words)) tree.options.insert(option);
+  std::string verb;
+  for (const std::string& word : path) verb += (verb.empty() ? "" : " ") + word;
+  for (const std::string& option : completed(words)) {
+    tree.options.insert(option);
+    tree.options_of[verb].insert(option);
+  }
   words.back() = "";
   for (const std::string& name : completed(words)) {
     words.back() = name;
@@ -101,31 +109,82 @@ TEST(Docs, EveryHelpFitsAScreen) {
   }
 }
 
-TEST(Docs, EveryOptionIsDocumented) {
-  const auto documented = all_matches("(--[a-z][a-z-]*[a-z])");
-  for (const std::string& option : tree().options) {
-    EXPECT_TRUE(documented.contains(option)) << option << " is not in docs/cli.md";
+const CliReference& reference() {
+  static const CliReference kReference(document());
+  return kReference;
+}
+
+// Those of every verb, which the head of the page describes.
+const std::set<std::string>& common_options() {
+  static const std::set<std::string> kCommon = {"--json", "--color", "--ascii",
+                                                "--help", "--watch", "--socket"};
+  return kCommon;
+}
+
+TEST(Docs, EveryVerbIsDocumentedInItsPlace) {
+  for (const std::string& verb : tree().verbs) {
+    EXPECT_NE(reference().about(verb), "")
+        << "docs/cli.md does not describe `tangram " << verb << "`";
+  }
+}
+
+TEST(Docs, EveryOptionIsDocumentedWithItsVerb) {
+  for (const std::string& verb : tree().verbs) {
+    const auto documented = options_in(reference().about(verb));
+    for (const std::string& option : tree().options_of.at(verb)) {
+      if (common_options().contains(option)) continue;
+      EXPECT_TRUE(documented.contains(option)) << "docs/cli.md says nothing of " << option
+                                               << " where it describes `tangram " << verb << "`";
+    }
   }
 }
 
 TEST(Docs, EveryDocumentedOptionIsThere) {
-  for (const std::string& option : all_matches("(--[a-z][a-z-]*[a-z])")) {
+  for (const std::string& option : options_in(document())) {
     EXPECT_TRUE(tree().options.contains(option)) << option << " is documented and not there";
   }
 }
 
-// A verb of a family stands in its family's table by its last word.
-TEST(Docs, EveryVerbIsDocumented) {
-  const auto words = all_matches("[`| ]([a-z][a-z-]*)(?=[`| ,.])");
-  for (const std::string& verb : tree().verbs) {
-    EXPECT_TRUE(words.contains(verb.substr(verb.rfind(' ') + 1))) << verb;
+// A row about verbs shows no options but theirs.
+TEST(Docs, ARowHasTheOptionsOfItsVerbs) {
+  int looked = 0;
+  for (const CliReference::Row& row : reference().rows()) {
+    std::set<std::string> theirs;
+    for (const auto& [verb, options] : tree().options_of) {
+      const std::string last = verb.substr(verb.rfind(' ') + 1);
+      const bool meant = std::ranges::any_of(row.names, [&](const std::string& name) {
+        return name == last || name.starts_with(last + " ") || name.starts_with(verb + " ");
+      });
+      if (!verb.empty() && meant) theirs.insert(options.begin(), options.end());
+    }
+    if (theirs.empty()) continue;
+    for (const std::string& name : row.names) {
+      for (const std::string& option : options_in(name)) {
+        ++looked;
+        EXPECT_TRUE(theirs.contains(option)) << row.text;
+      }
+    }
   }
+  EXPECT_GT(looked, 30);
 }
 
 TEST(Docs, EveryDocumentedVerbIsThere) {
   for (const std::string& verb : all_matches("tangram ([a-z][a-z-]*)[` ]")) {
     EXPECT_TRUE(tree().verbs.contains(verb)) << "tangram " << verb;
   }
+}
+
+// The reference itself: what is not at its place is not there.
+TEST(Docs, AVerbIsSoughtAtItsOwnPlace) {
+  const CliReference page(
+      "Text on `tangram list` and --all.\n\n## `tangram box …`\n`open` opens.\n\n"
+      "| verb | what |\n|---|---|\n| `list [--long]` | lists |\n| `fill --full` | fills |\n\n"
+      "## Others\n`shut` is a word here. --shut\n");
+  EXPECT_EQ(options_in(page.about("box list")), std::set<std::string>{"--long"});
+  EXPECT_EQ(options_in(page.about("box fill")), std::set<std::string>{"--full"});
+  EXPECT_NE(page.about("box open"), "");
+  EXPECT_EQ(page.about("box shut"), "");
+  EXPECT_EQ(page.about("list"), "");
 }
 
 }  // namespace
