@@ -10,14 +10,12 @@
 #include "cli/daemon_link.hpp"
 #include "cli/job_options.hpp"
 #include "cli/job_text.hpp"
+#include "cli/job_vigil.hpp"
 #include "cli/log_copy.hpp"
 #include "cli/signal_relay.hpp"
 
 namespace tangram::cli {
 namespace {
-
-constexpr int kOwnFailure = 125;  // as env(1), timeout(1) and docker have it
-constexpr auto kPatience = std::chrono::seconds(30);
 
 struct Options {
   DaemonOptions daemon;
@@ -29,52 +27,15 @@ void say(const Options& options, const std::string& text) {
   if (!options.quiet) fmt::print(stderr, "tangram: {}\n", harmless(text));
 }
 
-// Waits across a restart of the daemon.
-class Vigil {
- public:
-  Vigil(const Options& options, http::Client client, std::uint64_t id)
-      : options_(options), client_(std::move(client)), id_(id) {}
-
-  Result<api::JobView> until(std::string_view what) {
-    std::string said;
-    std::chrono::milliseconds patience = std::chrono::seconds(1);
-    while (true) {
-      auto job = wait_for(client_, id_, what, patience);
-      if (job && *job) return std::move(**job);
-      if (!job) {
-        if (auto ok = reach(job.error()); !ok) return std::unexpected(ok.error());
-        continue;
-      }
-      patience = std::chrono::seconds(10);
-      if (what == "running") say_why(said);
-    }
-  }
-
- private:
-  void say_why(std::string& said) {
-    const auto job = get_job(client_, id_);
-    if (!job) return;
+// Says why it waits, each reason once.
+std::function<void(const api::JobView&)> teller(const Options& options) {
+  return [&options, said = std::string()](const api::JobView& job) mutable {
     const std::string text =
-        cat("job ", id_, " is ", name_of(job->state), job->reason.empty() ? "" : ": ", job->reason);
-    if (text != said) say(options_, text);
+        cat("job ", job.id, " is ", name_of(job.state), job.reason.empty() ? "" : ": ", job.reason);
+    if (text != said) say(options, text);
     said = text;
-  }
-  Result<void> reach(const Error& error) {
-    if (error.code != ErrorCode::kUnavailable) return std::unexpected(error);
-    auto again = reconnect(socket_of(options_.daemon), kPatience);
-    if (!again) {
-      return failed(cat(again.error().message, " Job ", id_,
-                        " goes on without it; see `tangram logs ", id_, "`."));
-    }
-    client_ = std::move(*again);
-    pause_between_attempts();  // one that takes connections only to drop them
-    return {};
-  }
-
-  const Options& options_;
-  http::Client client_;
-  std::uint64_t id_;
-};
+  };
+}
 
 // Copies one stream of the job in a thread.
 class Copy {
@@ -85,7 +46,7 @@ class Copy {
     wish.job = id;
     wish.stream = stream;
     wish.follow = true;
-    wish.patience = kPatience;
+    wish.patience = kRestartPatience;
     thread_ = std::thread(
         [this, wish = std::move(wish), descriptor] { done_ = copy_log(wish, descriptor); });
   }
@@ -122,22 +83,24 @@ Result<void> run(const Options& options, Command& command) {
   SignalRelay relay;
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto reply = client->request("POST", "/v1/jobs", to_json(*request));
-  if (!reply) return std::unexpected(reply.error());
-  const auto id = reply->body.at("id").to_number<std::uint64_t>();
-  relay.start(socket_of(options.daemon), id);
-  Copy out(options, id, "stdout", STDOUT_FILENO);
-  Copy err(options, id, "stderr", STDERR_FILENO);
-  Vigil vigil(options, std::move(*client), id);
-  if (auto begun = vigil.until("running"); !begun) return std::unexpected(begun.error());
-  const auto job = vigil.until("over");
+  const std::string socket = socket_of(options.daemon);
+  const auto id = submit_job(*client, socket, *request);
+  if (!id) return std::unexpected(id.error());
+  relay.start(socket, *id);
+  Copy out(options, *id, "stdout", STDOUT_FILENO);
+  Copy err(options, *id, "stderr", STDERR_FILENO);
+  Vigil vigil(socket, std::move(*client));
+  vigil.meanwhile = teller(options);
+  if (auto begun = vigil.until(*id, "running"); !begun) return std::unexpected(begun.error());
+  vigil.meanwhile = nullptr;
+  const auto job = vigil.until(*id, "over");
   if (!job) return std::unexpected(job.error());
   const Result<void> printed = out.finish();
   const Result<void> complained = err.finish();
   if (!printed) return printed;
   if (!complained) return complained;
-  explain(options, *job);
-  command.exit_code = exit_code_of(*job);
+  explain(options, **job);
+  command.exit_code = exit_code_of(**job);
   return {};
 }
 
@@ -153,7 +116,8 @@ void add_run(CLI::App& app, Command& command) {
       "Example:\n"
       "  tangram run -p 2g.10gb -- python train.py --epochs 3\n"
       "The exit code is the job's: 128 and the signal if one ended it; 125 if Tangram\n"
-      "could not run it. Interrupt twice within a second to kill it.");
+      "could not run it. Interrupt twice within a second to kill it. Standard input is\n"
+      "not passed on: the job's is empty.");
   verb->callback([&command, options] {
     command.failure_code = kOwnFailure;
     command.run = [&command, options](Output&) { return run(*options, command); };

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_options.hpp"
-#include "cli/job_text.hpp"
+#include "cli/job_vigil.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -18,14 +18,12 @@ struct Options {
   bool wait = false;
 };
 
-Result<void> wait_until_over(http::Client& client, std::uint64_t id, Command& command) {
-  while (true) {
-    const auto job = wait_for(client, id, "over", std::chrono::seconds(60));
-    if (!job) return std::unexpected(job.error());
-    if (!*job) continue;
-    command.exit_code = exit_code_of(**job);
-    return {};
-  }
+Result<void> wait_until_over(std::string socket, http::Client client, std::uint64_t id,
+                             Command& command) {
+  const auto job = Vigil(std::move(socket), std::move(client)).until(id, "over");
+  if (!job) return std::unexpected(job.error());
+  command.exit_code = exit_code_of(**job);
+  return {};
 }
 
 Result<void> submit(const Options& options, Command& command, Output& out) {
@@ -33,21 +31,21 @@ Result<void> submit(const Options& options, Command& command, Output& out) {
   if (!request) return std::unexpected(request.error());
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto reply = client->request("POST", "/v1/jobs", to_json(*request));
-  if (!reply) return std::unexpected(reply.error());
-  const auto id = reply->body.at("id").to_number<std::uint64_t>();
+  const std::string socket = socket_of(options.daemon);
+  const auto id = submit_job(*client, socket, *request);
+  if (!id) return std::unexpected(id.error());
   if (command.json) {
-    out.add(files::json_text(boost::json::object{{"id", id}}));
+    out.add(files::json_text(boost::json::object{{"id", *id}}));
   } else {
-    out.line(cat("job ", id, " submitted"));
+    out.line(cat("job ", *id, " submitted"));
     if (::isatty(STDOUT_FILENO) == 1) {
-      out.line(out.paint(cat("  tangram logs -f ", id, "   what it prints"), Style::kDim));
-      out.line(out.paint(cat("  tangram show ", id, "      how it fares"), Style::kDim));
+      out.line(out.paint(cat("  tangram logs -f ", *id, "   what it prints"), Style::kDim));
+      out.line(out.paint(cat("  tangram show ", *id, "      how it fares"), Style::kDim));
     }
   }
   if (!options.wait) return {};
   if (auto ok = out.flush(); !ok) return ok;  // the number is wanted before the end of the job
-  return wait_until_over(*client, id, command);
+  return wait_until_over(socket, std::move(*client), *id, command);
 }
 
 }  // namespace
@@ -65,6 +63,7 @@ void add_submit(CLI::App& app, Command& command) {
       "  tangram submit --gpu-memory 8GiB --service --probe http:/health -- ./serve\n"
       "The job gets the environment, the folder and the umask it is submitted from.");
   verb->callback([&command, options] {
+    if (options->wait) command.failure_code = kOwnFailure;
     command.run = [&command, options](Output& out) { return submit(*options, command, out); };
   });
 }

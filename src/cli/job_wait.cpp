@@ -1,17 +1,15 @@
 // `tangram wait`: until jobs are over, or run.
-#include <algorithm>
-
 #include <boost/json/array.hpp>
 
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
+#include "cli/job_vigil.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
 namespace {
 
 constexpr int kTimedOut = 124;  // as timeout(1) has it
-using Clock = std::chrono::steady_clock;
 
 struct Options {
   DaemonOptions daemon;
@@ -20,37 +18,21 @@ struct Options {
   bool running = false;
 };
 
-// In pieces, so that a daemon that is gone is noticed.
-Result<std::optional<api::JobView>> wait_until(http::Client& client, std::uint64_t id,
-                                               std::string_view what,
-                                               std::optional<Clock::time_point> deadline) {
-  while (true) {
-    std::chrono::milliseconds patience = std::chrono::seconds(60);
-    if (deadline) {
-      patience = std::min(patience,
-                          std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()));
-      patience = std::max(patience, std::chrono::milliseconds(0));
-    }
-    auto job = wait_for(client, id, what, patience);
-    if (!job || *job) return job;
-    if (deadline && Clock::now() >= *deadline) return std::nullopt;
-  }
-}
-
 Result<void> wait(const Options& options, Command& command, Output& out) {
-  std::optional<Clock::time_point> deadline;
+  std::optional<Vigil::Clock::time_point> deadline;
   if (!options.timeout.empty()) {
     const auto patience = api::parse_duration(options.timeout);
     if (!patience) return invalid(cat("--timeout: ", patience.error().message));
-    deadline = Clock::now() + *patience;
+    deadline = Vigil::Clock::now() + *patience;
   }
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const auto ids = jobs_named(*client, options.jobs);
   if (!ids) return std::unexpected(ids.error());
+  Vigil vigil(socket_of(options.daemon), std::move(*client));
   boost::json::array documents;
   for (const std::uint64_t id : *ids) {
-    const auto job = wait_until(*client, id, options.running ? "running" : "over", deadline);
+    const auto job = vigil.until(id, options.running ? "running" : "over", deadline);
     if (!job) return std::unexpected(job.error());
     if (!*job) {
       command.exit_code = kTimedOut;
@@ -78,8 +60,10 @@ void add_wait(CLI::App& app, Command& command) {
   add_output_options(*verb, command);
   verb->footer(
       "The exit code is the first that is not 0; 128 and the signal for one that ended\n"
-      "by it.");
+      "by it; 124 if the time is over; 125 if one never ran, or Tangram could not say.\n"
+      "A daemon that is restarted meanwhile is waited for.");
   verb->callback([&command, options] {
+    command.failure_code = kOwnFailure;
     command.run = [&command, options](Output& out) { return wait(*options, command, out); };
   });
 }

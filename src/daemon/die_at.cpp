@@ -24,8 +24,9 @@ void die_if(std::string_view when, std::string_view what) {
   if (!what.empty() && wanted() == cat(when, ":", what)) (void)std::raise(SIGKILL);
 }
 
-// Those that a move goes through.
+// The submission of a job, and those that a move goes through.
 struct EventName {
+  std::string_view operator()(const core::JobSubmitted&) const { return "job-submitted"; }
   std::string_view operator()(const core::MoveAsked&) const { return "move-asked"; }
   std::string_view operator()(const core::InstanceCreated&) const { return "instance-created"; }
   std::string_view operator()(const core::JobReady&) const { return "job-ready"; }

@@ -1,0 +1,109 @@
+// `tangram submit`, `submit --wait` and `wait` when the daemon goes away and comes back, and their
+// exit codes when Tangram itself fails. One rule: the daemon dies for certain while the verb
+// depends on it.
+#include <boost/json/array.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "background.hpp"
+#include "base/text.hpp"
+#include "node.hpp"
+
+namespace tangram::tests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class WaitCli : public ::testing::Test {
+ protected:
+  WaitCli() { node_.start(); }
+  std::unique_ptr<Background> start(std::vector<std::string> words) {
+    words.insert(words.begin(), TANGRAM_BINARY);
+    return std::make_unique<Background>(
+        words, std::vector<std::string>{cat("TANGRAM_SOCKET=", node_.socket())});
+  }
+  // Started, and connected to the daemon.
+  std::unique_ptr<Background> start_waiting(const std::vector<std::string>& words) {
+    const int before = node_.descriptors();
+    auto verb = start(words);
+    eventually("it waits", [&] { return node_.descriptors() > before; });
+    return verb;
+  }
+  [[nodiscard]] std::string until_file() const {
+    return cat("while [ ! -e ", node_.at("go"), " ]; do sleep 0.02; done; exit 3");
+  }
+  void let_go() const { node_.folder().write("go", ""); }
+  std::string fails(const std::vector<std::string>& words) {
+    int code = 0;
+    std::string text = node_.tangram(words, &code);
+    EXPECT_EQ(code, 125) << text;
+    return text;
+  }
+
+  Node node_{{.emulate = "1xA100-40GB"}};
+};
+
+TEST_F(WaitCli, WaitOutlivesARestart) {
+  const auto job = node_.submit("1g.5gb", until_file());
+  node_.await(job, "running");
+  const auto wait = start_waiting({"wait", std::to_string(job)});
+  node_.kill();
+  let_go();
+  node_.start();
+  EXPECT_EQ(wait->wait(), 3) << wait->err();
+  EXPECT_EQ(wait->err(), "");
+}
+
+TEST_F(WaitCli, SubmitWithWaitOutlivesARestart) {
+  const auto submit =
+      start({"submit", "--wait", "-p", "1g.5gb", "--", "/bin/sh", "-c", until_file()});
+  eventually("it is submitted", [&] { return submit->out() == "job 1 submitted\n"; });
+  node_.await(1, "running");
+  node_.kill();
+  node_.start();
+  let_go();
+  EXPECT_EQ(submit->wait(), 3) << submit->err();
+  EXPECT_EQ(submit->err(), "");
+}
+
+// The daemon dies when the job is durable and its caller not answered: the caller asks again.
+TEST_F(WaitCli, ASubmissionThatWasNotAnsweredIsRepeatedAndMakesOneJob) {
+  node_.stop();
+  node_.use_environment({"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_DIE_AT=committed:job-submitted"});
+  node_.start();
+  const auto submit = start({"submit", "-p", "1g.5gb", "--", "/bin/true"});
+  node_.await_death();
+  node_.use_environment({"TANGRAM_EMULATOR_LATENCY=0"});
+  node_.start();
+  EXPECT_EQ(submit->wait(), 0) << submit->err();
+  EXPECT_EQ(submit->out(), "job 1 submitted\n");
+  EXPECT_EQ(node_.ask("GET", "/v1/jobs?all=1").as_array().size(), 1U);
+  EXPECT_EQ(node_.await(1, "over").at("exit_code"), 0);
+}
+
+TEST_F(WaitCli, TheTimeOfWaitEndsAlsoWithoutADaemon) {
+  const auto job = node_.submit("1g.5gb", until_file());
+  const auto wait = start_waiting({"wait", std::to_string(job), "--timeout", "2s"});
+  node_.kill();
+  EXPECT_EQ(wait->wait(), 124) << wait->err();
+  let_go();
+}
+
+// A job may exit with 1 or 2 itself, so failures of Tangram have a code of their own.
+TEST_F(WaitCli, FailuresOfTangramItselfHaveACodeOfTheirOwn) {
+  EXPECT_THAT(fails({"wait", "999"}), StartsWith("tangram: there is no job 999"));
+  EXPECT_THAT(fails({"wait", "1", "--timeout", "soon"}), HasSubstr("--timeout"));
+  EXPECT_THAT(fails({"submit", "--wait", "-p", "9g.90gb", "--", "/bin/true"}), HasSubstr("1g.5gb"));
+  const auto job = node_.submit("1g.5gb", "exit 1");
+  int code = 0;
+  node_.tangram({"wait", std::to_string(job)}, &code);
+  EXPECT_EQ(code, 1);
+  node_.stop();
+  EXPECT_THAT(fails({"wait", std::to_string(job)}), HasSubstr("cannot reach tangramd"));
+  EXPECT_THAT(fails({"submit", "--wait", "-p", "1g.5gb", "--", "/bin/true"}),
+              HasSubstr("cannot reach tangramd"));
+}
+
+}  // namespace
+}  // namespace tangram::tests
