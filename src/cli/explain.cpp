@@ -7,6 +7,7 @@
 #include "cli/daemon_link.hpp"
 #include "cli/explanation_text.hpp"
 #include "cli/job_text.hpp"
+#include "cli/watch.hpp"
 
 namespace tangram::cli {
 namespace {
@@ -55,6 +56,7 @@ void add_explain(CLI::App& app, Command& command) {
   CLI::App* verb = add_daemon_verb(
       app, command, "explain", "Say why a job is where it is, or why it waits", options, explain);
   verb->add_option("JOB", options->job, "The number of the job")->required();
+  add_watch_option(*verb, command);
   verb->footer("Example:\n  tangram explain 17");
 }
 

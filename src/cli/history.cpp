@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
+#include "cli/watch.hpp"
 #include "cli/when.hpp"
 #include "files/json_text.hpp"
 
@@ -162,6 +163,7 @@ void add_history(CLI::App& app, Command& command) {
   verb->add_option("--limit", options->limit, "At most so many (default: 50)")
       ->check(CLI::Range(1, 1'000'000))
       ->option_text("N");
+  add_watch_option(*verb, command);
   verb->footer("Example:\n  tangram history --state failed --since 2d");
 }
 
@@ -170,6 +172,7 @@ void add_usage(CLI::App& app, Command& command) {
   CLI::App* verb =
       add_daemon_verb(app, command, "usage", "Sum up what users have used", options, usage);
   add_span(*verb, *options);
+  add_watch_option(*verb, command);
   verb->footer(
       "Example:\n  tangram usage --since 7d\n"
       "A slice hour is a compute slice held for an hour; a GPU hour is all of a GPU's.");

@@ -1,4 +1,7 @@
 // `tangram ps`: the jobs of the node.
+#include <pwd.h>
+#include <unistd.h>
+
 #include <boost/json/array.hpp>
 
 #include "base/text.hpp"
@@ -15,8 +18,19 @@ struct Options {
   DaemonOptions daemon;
   bool all = false;
   bool quiet = false;
-  std::string user, state, name;
+  bool mine = false;
+  std::string user, state, name, profile;
 };
+
+// Who asks: over a network that is for the token to say, and it tells only the daemon.
+Result<std::string> own_name(const Options& o) {
+  if (socket_of(o.daemon).starts_with("https://")) {
+    return invalid("--mine is for a daemon of this machine; over a network write --user USER.");
+  }
+  const passwd* const who = ::getpwuid(::geteuid());
+  if (who == nullptr) return failed(cat("the user ", ::geteuid(), " has no name on this system."));
+  return std::string(who->pw_name);
+}
 
 std::string target_of(const Options& o) {
   std::string target = cat("/v1/jobs?all=", o.all ? 1 : 0);
@@ -58,11 +72,27 @@ void print(const std::vector<api::JobView>& jobs, Output& out) {
   table.print(out);
 }
 
-Result<void> list(const Options& options, bool as_json, Output& out) {
+void keep_profile(const std::string& profile, boost::json::array& jobs) {
+  if (profile.empty()) return;
+  boost::json::array kept;
+  for (auto& job : jobs) {
+    if (job.at("profile").as_string() == std::string_view(profile)) kept.push_back(std::move(job));
+  }
+  jobs = std::move(kept);
+}
+
+Result<void> list(Options options, bool as_json, Output& out) {
+  if (options.mine) {
+    if (!options.user.empty()) return invalid("--mine and --user: write one of them.");
+    const auto name = own_name(options);
+    if (!name) return std::unexpected(name.error());
+    options.user = *name;
+  }
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   auto documents = ask_for_all(*client, target_of(options));
   if (!documents) return std::unexpected(documents.error());
+  keep_profile(options.profile, *documents);
   const boost::json::value list_of_all = *std::move(documents);
   if (as_json) {
     out.add(files::json_text(list_of_all));
@@ -88,9 +118,12 @@ void add_ps(CLI::App& app, Command& command) {
   CLI::App* verb = app.add_subcommand("ps", "List the jobs");
   verb->add_flag("-a,--all", options->all, "Those that are over too");
   verb->add_option("--user", options->user, "Only this user's")->option_text("USER");
+  verb->add_flag("--mine", options->mine, "Only one's own");
   verb->add_option("--state", options->state, "Only those in this state, as running")
       ->option_text("STATE");
   verb->add_option("--name", options->name, "Only those of this name")->option_text("NAME");
+  verb->add_option("--profile", options->profile, "Only those of this profile")
+      ->option_text("PROFILE");
   verb->add_flag("-q,--quiet", options->quiet, "Only their numbers");
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);

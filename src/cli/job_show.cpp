@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
+#include "cli/watch.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -140,6 +141,7 @@ void add_show(CLI::App& app, Command& command) {
   CLI::App* verb =
       add_daemon_verb(app, command, "show", "Show all there is to know of a job", options, show);
   verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
+  add_watch_option(*verb, command);
 }
 
 }  // namespace tangram::cli

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <regex>
 #include <span>
 #include <vector>
 
@@ -81,6 +82,9 @@ std::vector<std::string> option_names(const CLI::App& app) {
 std::string unknown_argument(const Named& named, const std::string& argument) {
   if (argument.starts_with('-')) {
     const std::vector<std::string> options = option_names(*named.app);
+    if (std::ranges::find(options, argument) != options.end()) {
+      return cat(argument, " belongs behind the verb: `", named.path(), " ", argument, "`;");
+    }
     const auto near = nearest(argument, options);
     return cat("unknown option ", tangram::quoted(argument),
                near ? cat("; did you mean ", *near, "?") : std::string(";"));
@@ -95,6 +99,27 @@ std::string unknown_argument(const Named& named, const std::string& argument) {
   return cat("unknown verb ", tangram::quoted(argument), "; did you mean `", paths[which], "`?");
 }
 
+// What CLI11 says, in our words.
+std::string plain_reason(const std::string& reason) {
+  struct Form {
+    const char* pattern;
+    const char* words;
+  };
+  constexpr Form kForms[] = {
+      {"(.+): [0-9]+ required .+ missing", "$1 needs a value"},
+      {"(.+): At Most 1 required but received [0-9]+", "$1 is given more than once"},
+      {"Could not convert: (.+) = (.*)", "$1: '$2' is not a number that it takes"},
+      {"(.+): (.*) not in \\{(.*)\\}", "$1: '$2' is none of $3"},
+      {"(.+): Value (.+) not in range (.+) to (.+)", "$1: $2 is not from $3 to $4"}};
+  for (const Form& form : kForms) {
+    const std::regex pattern(form.pattern);
+    if (!std::regex_match(reason, pattern)) continue;
+    const std::string words = std::regex_replace(reason, pattern, form.words);
+    return std::regex_replace(words, std::regex(",(?! )"), ", ");
+  }
+  return reason;
+}
+
 int explain(const CLI::App& root, const CLI::ParseError& error) {
   const Named named = innermost(root);
   if (dynamic_cast<const CLI::CallForVersion*>(&error) != nullptr) {
@@ -103,8 +128,9 @@ int explain(const CLI::App& root, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return print(named.help());
   const std::vector<std::string> extras = root.remaining(true);
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  const std::string reason = is_extra && !extras.empty() ? unknown_argument(named, extras.front())
-                                                         : printable(error.what()) + ";";
+  const std::string reason = is_extra && !extras.empty()
+                                 ? unknown_argument(named, extras.front())
+                                 : plain_reason(printable(error.what())) + ";";
   return fail(kExitBadInput, cat(reason, " see `", named.path(), " --help`"));
 }
 
@@ -131,6 +157,7 @@ void add_jobs(CLI::App& app, Command& command) {
   add_logs(app, command);
   add_wait(app, command);
   add_cancel(app, command);
+  add_signal(app, command);
   add_hold(app, command);
   add_release(app, command);
   add_move(app, command);
@@ -231,6 +258,12 @@ int run_unguarded(int argc, const char* const* argv) {
   Command command;
   command.typed = "tangram";
   for (int i = 1; i < argc; ++i) command.typed += cat(" ", argv[i]);
+  std::vector<const char*> asked(argv, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "help") {  // `help ps` is `ps --help`
+    asked.erase(asked.begin() + 1);
+    asked.push_back("--help");
+    argv = asked.data();
+  }
   argc = cut_at_dashes(argc, argv, command);
   for (const char* argument : std::span(argv, static_cast<std::size_t>(argc))) {
     if (!is_bracketed(argument)) continue;

@@ -9,6 +9,7 @@
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
 #include "cli/tuning_change.hpp"
+#include "cli/watch.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -39,6 +40,8 @@ void print(const api::TuningView& t, Output& out) {
 Result<void> tune(const Options& options, Command& command, Output& out) {
   std::optional<boost::json::value> body;
   if (!options.changes.empty()) {
+    if (command.watch)
+      return invalid("--watch repeats what is shown; it does not go with changes.");
     const auto change = tuning_change(options.changes);
     if (!change) return std::unexpected(change.error());
     body = to_json(*change);
@@ -62,6 +65,7 @@ void add_tune(CLI::App& app, Command& command) {
   CLI::App* verb = add_daemon_verb(app, command, "tune", "Show or change how the scheduler decides",
                                    options, tune);
   verb->add_option("KEY=VALUE", options->changes, "What to change; none: show what is in force");
+  add_watch_option(*verb, command);
   verb->footer(
       "Examples:\n"
       "  tangram tune\n"

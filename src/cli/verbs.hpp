@@ -63,6 +63,7 @@ void add_show(CLI::App& app, Command& command);
 void add_logs(CLI::App& app, Command& command);
 void add_wait(CLI::App& app, Command& command);
 void add_cancel(CLI::App& app, Command& command);
+void add_signal(CLI::App& app, Command& command);
 void add_move(CLI::App& app, Command& command);
 void add_defrag(CLI::App& app, Command& command);
 void add_gpus(CLI::App& app, Command& command);
