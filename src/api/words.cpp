@@ -52,7 +52,7 @@ std::optional<std::size_t> find_word(std::string_view word,
 std::string unknown_word(std::string_view word, std::span<const std::string_view> words) {
   const std::vector<std::string> all(words.begin(), words.end());
   const auto near = nearest(word, all);
-  return cat("unknown word ", quoted(word), near ? cat("; did you mean ", quoted(*near), "?") : ";",
+  return cat("unknown word ", quoted(word), near ? cat("; did you mean ", quoted(*near), "?") : ".",
              " The words are ", join_words(all), ".");
 }
 

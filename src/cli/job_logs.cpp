@@ -39,7 +39,9 @@ void add_logs(CLI::App& app, Command& command) {
   verb->add_option("JOB", options->job, "The number of the job")->required();
   verb->add_flag("-f,--follow", options->follow, "Go on until the job is over");
   verb->add_flag("--stderr", options->errors, "Its standard error instead of its standard output");
-  verb->add_option("--tail", options->tail, "Only the last lines")->option_text("N");
+  verb->add_option("--tail", options->tail, "Only the last lines")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->option_text("N");
   add_daemon_options(*verb, options->daemon);
   verb->footer("Example:\n  tangram logs -f --tail 10 17");
   verb->callback(

@@ -203,6 +203,40 @@ Result<void> set_moving(const JobOptions& o, json::object& job) {
   return {};
 }
 
+// A mistake is named by its key in JSON, "time_limit: …"; whoever typed it knows the option.
+std::string as_typed(const std::string& message) {
+  struct Name {
+    std::string_view key, option;
+  };
+  constexpr std::array<Name, 22> kNames = {{{"resource_limits.", "--rlimit "},
+                                            {"labels.", "--label "},
+                                            {"environment.", "--env "},
+                                            {"endpoint.mode:", "--endpoint:"},
+                                            {"endpoint.host:", "--host:"},
+                                            {"endpoint.drain:", "--drain:"},
+                                            {"move.way:", "--move:"},
+                                            {"move.signal:", "--move-signal:"},
+                                            {"move.deadline:", "--move-deadline:"},
+                                            {"probe.interval:", "--probe-interval:"},
+                                            {"probe.timeout:", "--probe-timeout:"},
+                                            {"probe.deadline:", "--probe-deadline:"},
+                                            {"probe.path:", "--probe: the path"},
+                                            {"gpu_memory:", "--gpu-memory:"},
+                                            {"time_limit:", "--time-limit:"},
+                                            {"max_restarts:", "--max-restarts:"},
+                                            {"name:", "--name:"},
+                                            {"port:", "--port:"},
+                                            {"grace:", "--grace:"},
+                                            {"cpus:", "--cpus:"},
+                                            {"memory:", "--memory:"},
+                                            {"umask:", "--umask:"}}};
+  for (const Name& name : kNames) {
+    if (!message.starts_with(name.key)) continue;
+    return cat(name.option, message.substr(name.key.size()));
+  }
+  return message;
+}
+
 }  // namespace
 
 void add_job_options(CLI::App& verb, JobOptions& o) {
@@ -313,7 +347,9 @@ Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::
     }
     job["labels"] = std::move(labels);
   }
-  return api::read_job_request(job);
+  auto request = api::read_job_request(job);
+  if (!request) request.error().message = as_typed(request.error().message);
+  return request;
 }
 
 }  // namespace tangram::cli

@@ -137,7 +137,7 @@ TEST_F(LabCli, RefusesWhatItDoesNotKnow) {
   expect_refused(lab("paper", "report", {"--knob", "tlb_penalty=11"}),
                  "the knob tlb_penalty takes a number from 0 to 10, not '11'.");
   expect_refused(lab("paper", "report", {"--threads", "2000"}),
-                 "--threads: Value 2000 not in range 0 to 1024; see `tangram lab paper --help`");
+                 "--threads: 2000 is not from 0 to 1024; see `tangram lab paper --help`");
   EXPECT_FALSE(fs::exists(folder_.at("report")));
 }
 

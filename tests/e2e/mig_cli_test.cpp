@@ -262,7 +262,7 @@ TEST(MigCli, WrongUsageIsOneLineThatSaysWhereToLook) {
                  "--limit: '0x10' is no whole number from 1 to 1000000; see `tangram mig layouts "
                  "--help`");
   expect_refused(mig({"models", "--color", "red"}),
-                 "--color: red not in {auto,always,never}; see `tangram mig models --help`");
+                 "--color: 'red' is none of auto, always, never; see `tangram mig models --help`");
 }
 
 TEST(MigCli, WithoutAVerbItPrintsItsHelpAsAnError) {

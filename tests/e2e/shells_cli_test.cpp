@@ -109,7 +109,7 @@ TEST(Shells, ManKnowsItsVerbs) {
   expect_refused(tangram_run({"man", "leese"}), "there is no verb 'leese'; did you mean lease?");
   EXPECT_EQ(tangram_run({"man", "--into", "/proc/nowhere"}).code, 1);
   expect_refused(tangram_run({"completion", "tcsh"}),
-                 "SHELL: tcsh not in {bash,zsh,fish}; see `tangram completion --help`");
+                 "SHELL: 'tcsh' is none of bash, zsh, fish; see `tangram completion --help`");
 }
 
 }  // namespace

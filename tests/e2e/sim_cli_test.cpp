@@ -285,7 +285,7 @@ TEST(SimCli, RefusesValuesOutOfRange) {
                  "cannot read the knob 'tlb'; write NAME=NUMBER, as in link_gbps=12.");
   expect_refused(sim({"run", "--gpus", "0"}), "--gpus must be from 1 to 10000000, not 0.");
   expect_refused(sim({"run", "--gpus", "-1"}),
-                 "Could not convert: --gpus = -1; see `tangram sim run --help`");
+                 "--gpus: '-1' is not a number that it takes; see `tangram sim run --help`");
   expect_refused(sim({"run", "--load", "0"}), "--load must be from 0.001 to 100, not 0.");
   expect_refused(sim({"run", "--load", "nan"}), "--load must be from 0.001 to 100, not nan.");
   expect_refused(
