@@ -98,7 +98,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
   }
   void tell_session_over() {
     asio::post(hall_, [self = shared_from_this()] {
-      if (self->directions_ == 0) return;
+      // Its end of the pair may have been seen to close before: then the farewell is under way.
+      if (self->directions_ == 0 || self->session_over_) return;
       self->session_over_ = true;
       self->hurry(self->times_.idle);  // for what is on its way still
     });
