@@ -4,10 +4,13 @@
 #include <atomic>
 #include <future>
 #include <grp.h>
+#include <thread>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "daemon/users.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -174,6 +177,7 @@ TEST(Access, WhatWasTakenForAnotherIsItsTakers) {
   EXPECT_TRUE(may(caller(0), kAnother));
   EXPECT_FALSE(may(caller(kAnother), kSomebody));
   EXPECT_FALSE(may(caller(kAnother, api::Scope::kRead), kAnother));
+  while (!is_user_settled(0)) std::this_thread::yield();
   const auto owner = may(caller(kSomebody), 0);
   ASSERT_FALSE(owner);
   EXPECT_EQ(owner.error().status, 403);

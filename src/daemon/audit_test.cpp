@@ -2,6 +2,7 @@
 #include "daemon/audit.hpp"
 
 #include <fstream>
+#include <thread>
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "daemon/users.hpp"
 #include "files/test_folder.hpp"
 
 namespace tangram::daemon {
@@ -40,6 +42,7 @@ TEST(Audit, CountsStrangersInsteadOfQuotingThem) {
   {
     auto audit = Audit::open(file);
     ASSERT_TRUE(audit);
+    while (!is_user_settled(0)) std::this_thread::yield();
     http::Doors doors;
     (*audit)->fill(doors);
     for (int i = 0; i < 1'000; ++i) {

@@ -115,6 +115,17 @@ http::Doors Front::doors() {
     when_settled(parts.loop, request.uid.value_or(caller.uid), parts.alive,
                  [=] { create(caller, request, reply); });
   };
+  // So has a lease; its asker may leave while he is looked up.
+  doors.acquire = [&parts = *parts_, acquire = std::move(doors.acquire)](
+                      const http::Caller& caller, const api::LeaseRequest& request,
+                      const http::Reply<http::Doors::Acquired>& reply) -> std::shared_ptr<void> {
+    const auto visit = std::make_shared<std::shared_ptr<void>>();
+    when_settled(parts.loop, request.uid.value_or(caller.uid), visit,
+                 [=, weak = std::weak_ptr(visit)] {
+                   if (const auto here = weak.lock()) *here = acquire(caller, request, reply);
+                 });
+    return visit;
+  };
   return doors;
 }
 
