@@ -57,8 +57,7 @@ void print_places(const std::vector<api::Place>& places, Output& out) {
   out.line(out.paint("PLACES", Style::kBold));
   Table table({{"RUN", Align::kRight, 2}, {"PLACE"}, {"HOW"}, {"SINCE"}, {"UNTIL"}, {"RESULT"}});
   const auto result = [](const api::Place& place) {
-    return cat(place.result, place.reason.empty() ? "" : cat(": ", place.reason),
-               place.cut == 0 ? "" : cat(", ", place.cut, " cut"));
+    return cat(place.result, place.cut == 0 ? "" : cat(", ", place.cut, " cut"));
   };
   const auto moment = [](const std::optional<api::WallTime>& when) {
     return when ? local_text(*when) : "-";
@@ -69,6 +68,10 @@ void print_places(const std::vector<api::Place>& places, Output& out) {
                harmless(result(place))});
   }
   table.print(out);
+  for (const api::Place& place : places) {  // whole, however long
+    if (place.reason.empty()) continue;
+    out.line(cat("  ", place.gpu, '@', place.start, ": ", harmless(place.reason)));
+  }
 }
 
 void print(const api::JobView& job, Output& out) {

@@ -203,17 +203,24 @@ TEST_F(JobsCli, ShowsTheAddressOfAServiceAndWhereItWas) {
     job.view.request.probe.kind = api::Probe::Kind::kTcp;
     job.view.address = "127.0.0.1:8000";
     const api::WallTime begin(std::chrono::hours(490'000));
-    job.view.places = {{1, 0, 6, "1g.5gb", "", "placed", "", begin, begin + std::chrono::hours(1)},
-                       {2, 1, 4, "1g.5gb", "", "asked", "done", begin, std::nullopt}};
+    const api::WallTime end = begin + std::chrono::hours(1);
+    job.view.places = {
+        {1, 0, 6, "1g.5gb", "", "placed", "", "", 0, 0, begin, end},
+        {{}, 0, 2, "1g.5gb", "", "asked", "rolled-back", "no room.", 0, 0, {}, {}},
+        {2, 1, 4, "1g.5gb", "", "asked", "done", "", 7, 3, begin, {}},
+    };
   });
   const std::string text = ok({"show", "1"});
   EXPECT_THAT(text, AllOf(HasSubstr("  address    127.0.0.1:8000\n"),
                           HasSubstr("  moves      by a replica\n")));
-  EXPECT_THAT(text,
-              HasSubstr("\n\nPLACES\n"
-                        "  RUN  PLACE  HOW     SINCE                UNTIL                RESULT\n"
-                        "    1  0@6    placed  2025-11-24 16:00:00  2025-11-24 17:00:00\n"
-                        "    2  1@4    asked   2025-11-24 16:00:00  -                    done\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\n\nPLACES\n"
+                "  RUN  PLACE  HOW     SINCE                UNTIL                RESULT\n"
+                "    1  0@6    placed  2025-11-24 16:00:00  2025-11-24 17:00:00\n"
+                "    -  0@2    asked   -                    -                    rolled-back\n"
+                "    2  1@4    asked   2025-11-24 16:00:00  -                    done, 3 cut\n"
+                "  0@2: no room.\n"));
   daemon_.change(1, [](TestDaemon::Job& job) {
     job.view.request.move.way = api::MoveWay::kNever;
     job.view.places.clear();
