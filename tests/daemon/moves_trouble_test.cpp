@@ -20,6 +20,7 @@ namespace tangram::tests {
 namespace {
 
 namespace json = boost::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string text(const json::value& value) {
@@ -193,6 +194,63 @@ TEST(Endpoint, CountsNeverGoDown) {
   served.node.ask("POST", cat("/v1/jobs/", served.job, "/cancel"), 0);
   eventually("it is gone", [&] { return served.node.endpoints().empty(); });
   EXPECT_GE(metric(served.node, "tangram_endpoint_requests_total{result=\"relayed\"}"), 20);
+}
+
+// Why a move was taken back: at the place, in `show` and in the event.
+class TakenBack : public testing::Test {
+ protected:
+  static void expect_reason(Served& served, const std::string& at_place,
+                            const std::string& in_event) {
+    served.await_rest();
+    const json::object place = last_place(served);
+    EXPECT_EQ(place.at("result"), "rolled-back") << served.node.log();
+    EXPECT_THAT(text(place.at("reason")), HasSubstr(at_place));
+    EXPECT_THAT(served.node.tangram({"show", std::to_string(served.job)}), HasSubstr(at_place));
+    EXPECT_THAT(served.node.tangram({"events", "--kind", "move"}),
+                AllOf(HasSubstr("rolled back"), HasSubstr(in_event)));
+    EXPECT_TRUE(served.node.job(served.job).at("reason").is_null()) << "it runs";
+    eventually("it is reached", [&] { return served.get("/whoami").first == 200; });
+  }
+};
+
+TEST_F(TakenBack, BecauseTheReplicaWasNeverReady) {
+  const json::object impatient{
+      {"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}, {"deadline", "1s"}};
+  Served served({}, {{"probe", impatient}});
+  served.load_for(3'600'000);
+  served.ask_move(1, 0);
+  expect_reason(served, "it was not ready within 1s", "its replica was not ready in time");
+}
+
+TEST_F(TakenBack, BecauseTheReplicaWasKilled) {
+  Served served;
+  served.load_for(60'000);
+  served.ask_move(1, 0);
+  await_two(served);
+  const auto original = served.node.job(served.job).at("pid").to_number<pid_t>();
+  for (const pid_t pid : served.node.run_processes()) {
+    if (pid != original) ::kill(pid, SIGKILL);
+  }
+  expect_reason(served, "SIGKILL", "its replica was ended by signal 9");
+}
+
+TEST_F(TakenBack, BecauseTheInstanceCouldNotBeMade) {
+  Served served;
+  served.node.tangram({"emulate", "fault", "call",
+                       "nvmlDeviceCreateGpuInstanceWithPlacement=INSUFFICIENT_RESOURCES", "--times",
+                       "1"});
+  served.ask_move(1, 0);
+  expect_reason(served, "INSUFFICIENT_RESOURCES", "INSUFFICIENT_RESOURCES");
+  EXPECT_TRUE(last_place(served).at("run").is_null());
+}
+
+TEST_F(TakenBack, BecauseTheEndpointDidNotSwitch) {
+  Served served;
+  const auto hung = served.node.endpoints();
+  ASSERT_EQ(hung.size(), 1U);
+  ASSERT_EQ(::kill(hung[0], SIGSTOP), 0);
+  served.ask_move(1, 0);
+  expect_reason(served, "its endpoint did not switch", "its endpoint did not switch");
 }
 
 // What restrains moves restrains owners; operators may all the same.
