@@ -41,9 +41,10 @@ void open_doors_of_jobs(http::Doors& d) {
     if (request.command.empty() || once.key.size() > 255) std::abort();
     reply(http::Doors::Submitted{1, once.key.size() % 2 == 1});
   };
-  d.jobs = [](const http::Caller&, const http::JobFilter& filter) {
+  d.jobs = [](const http::Caller&, const http::JobFilter& filter,
+              const http::Reply<std::vector<api::JobView>>& reply) {
     if (filter.most > 10'001) std::abort();
-    return std::vector<api::JobView>(2);
+    reply(std::vector<api::JobView>(2));
   };
   d.job = at_once<api::JobView, std::uint64_t>();
   d.cancel = yes<api::JobView, std::uint64_t>();
@@ -66,16 +67,22 @@ void open_doors_of_jobs(http::Doors& d) {
 
 void open_doors_of_leases(http::Doors& d) {
   d.acquire = [](const http::Caller&, const api::LeaseRequest&,
-                 const http::Reply<api::LeaseView>& reply) -> std::shared_ptr<void> {
-    reply(api::LeaseView{});
+                 const http::Reply<http::Doors::Acquired>& reply) -> std::shared_ptr<void> {
+    reply(http::Doors::Acquired{});
     return nullptr;
   };
   d.leases = at_once<std::vector<api::LeaseView>>();
   d.lease = at_once<api::LeaseView, std::uint64_t>();
-  d.lease_by_key = [](const http::Caller&, const std::string& key) -> http::Answer<api::LeaseView> {
+  d.leases_by_key = [](const http::Caller&, const std::string& key,
+                       std::optional<std::uint32_t>) -> http::Answer<std::vector<api::LeaseView>> {
     if (key.empty()) std::abort();
-    if (key.size() % 2 == 0) return api::LeaseView{};
+    if (key.size() % 2 == 0) return std::vector<api::LeaseView>(1);
     return std::unexpected(http::problem(404, "no-such-lease", "none."));
+  };
+  d.release_by_key = [](const http::Caller&, const std::string& key, std::optional<std::uint32_t>,
+                        const http::Reply<std::optional<api::LeaseView>>& reply) {
+    if (key.empty()) std::abort();
+    reply(key.size() % 2 == 0 ? std::optional(api::LeaseView{}) : std::nullopt);
   };
   d.renew = yes<api::LeaseView, std::uint64_t, std::optional<std::chrono::milliseconds>>();
   d.release_lease = yes<api::LeaseView, std::uint64_t>();
@@ -97,7 +104,8 @@ void open_doors_of_the_node(http::Doors& d) {
     reply(api::HistoryPage{.jobs = std::vector<api::JobView>(1), .next = 1});
   };
   d.usage = yes<api::Usage, const http::UsageFilter&>();
-  d.events = [](const http::Caller&, std::uint64_t, std::size_t) { return http::EventPage{}; };
+  d.last_event = at_once<std::uint64_t>();
+  d.events = yes<http::EventPage, std::uint64_t, std::size_t>();
   d.metrics = at_once<std::string>();
   d.ready = [] { return http::Answer<void>(); };
 }

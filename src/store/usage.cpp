@@ -114,16 +114,15 @@ void keep(Store::Parts& parts, const Held& held, int jobs) {
             "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, uid, profile) DO UPDATE SET "
             "user = excluded.user, held = held + excluded.held, jobs = jobs + excluded.jobs, "
             "begun = begun + excluded.begun")
-        .bind(number_of(day), held.uid, held.profile, held.user, time, jobs, day == first ? jobs : 0)
+        .bind(number_of(day), held.uid, held.profile, held.user, time, jobs,
+              day == first ? jobs : 0)
         .run();
   }
 }
 
 }  // namespace
 
-void add_up(Store::Parts& parts, std::uint64_t job) {
-  keep(parts, held_by(parts, kOfJob, job), 1);
-}
+void add_up(Store::Parts& parts, std::uint64_t job) { keep(parts, held_by(parts, kOfJob, job), 1); }
 
 // Its job lives and is counted when it goes.
 void add_up_run(Store::Parts& parts, std::uint64_t run) {

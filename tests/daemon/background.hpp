@@ -40,6 +40,7 @@ class Background {
   Background(Background&&) = delete;
   Background& operator=(Background&&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int signal) const { ::kill(pid_, signal); }
   // Its exit code, 128 and the signal if one ended it.
   int wait() {

@@ -83,9 +83,11 @@ const std::vector<Row>& table() {
       {"GET", "/v1/what-if", Of::kNothing, kAll, "?profile=7g.40gb"},
       {"POST", "/v1/leases", Of::kNothing, kEveryUser, "", R"({"profile":"1g.5gb","wait":"30s"})"},
       {"GET", "/v1/leases", Of::kNothing, kAll},
-      {"GET", "/v1/leases", Of::kLease, {404, 404, 404, 200, 200}, "?key=owners/1"},
+      // A key names a lease of who took it; a token that only looks releases nothing.
+      {"GET", "/v1/leases", Of::kLease, {404, 404, 404, 200, 404}, "?key=owners/1"},
       {"GET", "/v1/leases/{id}", Of::kLease, kAll},
       {"POST", "/v1/leases/{id}/renew", Of::kLease, kHisAnd},
+      {"DELETE", "/v1/leases", Of::kLease, {403, 204, 204, 200, 204}, "?key=owners/1"},
       {"DELETE", "/v1/leases/{id}", Of::kLease, kHisAnd},
       {"GET", "/v1/gpus", Of::kNothing, kAll},
       {"POST", "/v1/gpus/{id}/cordon", Of::kNothing, kAdminsOnly},

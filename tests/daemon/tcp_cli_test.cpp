@@ -53,13 +53,14 @@ class TcpCli : public ::testing::Test {
     EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
     return ended.err;
   }
-  // Every verb says the same; `run` and `lease` with an exit code that is no command's.
+  // Every verb says the same; `wait`, `run` and `lease` with an exit code that is no command's.
   void expect_all_refused(const Words& variables, const std::string& why) const {
     for (const Words& words :
-         {Words{"ps"}, Words{"show", "1"}, Words{"logs", "1"}, Words{"wait", "1"},
-          Words{"cancel", "1"}, Words{"events"}, Words{"submit", "-p", "1g.5gb", "true"}}) {
+         {Words{"ps"}, Words{"show", "1"}, Words{"logs", "1"}, Words{"cancel", "1"},
+          Words{"events"}, Words{"submit", "-p", "1g.5gb", "true"}}) {
       EXPECT_THAT(refused(words, 1, variables), HasSubstr(why)) << words[0];
     }
+    EXPECT_THAT(refused({"wait", "1"}, 125, variables), HasSubstr(why));
     for (const char* verb : {"run", "lease"}) {
       EXPECT_THAT(refused({verb, "-p", "1g.5gb", "--", "true"}, 125, variables), HasSubstr(why));
     }

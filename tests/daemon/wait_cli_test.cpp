@@ -1,6 +1,8 @@
 // `tangram submit`, `submit --wait` and `wait` when the daemon goes away and comes back, and their
 // exit codes when Tangram itself fails. One rule: the daemon dies for certain while the verb
 // depends on it.
+#include <filesystem>
+
 #include <boost/json/array.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,12 +25,19 @@ class WaitCli : public ::testing::Test {
     return std::make_unique<Background>(
         words, std::vector<std::string>{cat("TANGRAM_SOCKET=", node_.socket())});
   }
-  // Started, and connected to the daemon.
+  // Started, and connected to the daemon: it has a socket, and the daemon has answered since.
   std::unique_ptr<Background> start_waiting(const std::vector<std::string>& words) {
-    const int before = node_.descriptors();
     auto verb = start(words);
-    eventually("it waits", [&] { return node_.descriptors() > before; });
+    eventually("it waits", [&] { return has_socket(verb->pid()); });
+    node_.ask("GET", "/v1/status");
     return verb;
+  }
+  static bool has_socket(pid_t pid) {
+    std::error_code gone;
+    for (const auto& each : std::filesystem::directory_iterator(cat("/proc/", pid, "/fd"), gone)) {
+      if (std::filesystem::read_symlink(each, gone).string().starts_with("socket:")) return true;
+    }
+    return false;
   }
   [[nodiscard]] std::string until_file() const {
     return cat("while [ ! -e ", node_.at("go"), " ]; do sleep 0.02; done; exit 3");

@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"submit", "-p", "1g.5gb", "-p", "2g.10gb", "--", "true"},
                 "--profile is given more than once; see `tangram submit --help`"},
         Mistake{{"logs", "1", "--tail", "x"},
-                "--tail: 'x' is not a number that it takes; see `tangram logs --help`"},
+                "--tail: x is not from 0 to 1000000000; see `tangram logs --help`"},
         Mistake{{"logs", "1", "--tail", "-5"},
                 "--tail: -5 is not from 0 to 1000000000; see `tangram logs --help`"},
         Mistake{submitted({"--restart", "sometimes"}),
