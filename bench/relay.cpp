@@ -20,9 +20,11 @@
 #include <unistd.h>
 #include <vector>
 
+#include "api/run_spec.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "endpoint/folder.hpp"
+#include "files/local_socket.hpp"
 
 namespace {
 
@@ -261,7 +263,7 @@ int prepare(const std::string& folder) {
 
 // Tells the endpoint of its replica and prints its port.
 int route(const std::string& folder, const std::string& port) {
-  const auto control = tangram::endpoint::connect_endpoint(folder);
+  const auto control = tangram::files::connect_in(folder, tangram::api::kControlSocket);
   if (!control) return 1;
   const std::string line =
       tangram::cat(R"({"do":"route","id":1,"run":1,"port":)", port, R"(,"drain_ms":0})", "\n");

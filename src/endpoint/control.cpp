@@ -2,16 +2,12 @@
 #include "endpoint/control.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "api/run_spec.hpp"
-#include "base/text.hpp"
+#include "files/local_socket.hpp"
 
 namespace tangram::endpoint {
 namespace {
@@ -27,31 +23,12 @@ bool is_trusted(int socket, uid_t user) {
   return peer.uid == 0 || peer.uid == user;
 }
 
-std::unexpected<Error> refused(std::string_view tried) {
-  return failed(cat("cannot ", tried, " the control socket of the endpoint: ",
-                    std::generic_category().message(errno), "."));
-}
-
 }  // namespace
 
 Result<files::Descriptor> open_control(int folder) {
-  files::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.ok()) return refused("make");
-  // One that an earlier endpoint left; the lock says there is no other now.
-  ::unlinkat(folder, api::kControlSocket, 0);
-  // The address has room for 108 bytes only, so it goes through the open folder.
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  const std::string path = cat("/proc/self/fd/", folder, "/", api::kControlSocket);
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the socket interface wants it
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  if (::bind(socket.get(), generic, sizeof(address)) != 0) return refused("bind");
-  // Nobody can connect before listen(), so the mode is right in time.
-  if (::fchmodat(folder, api::kControlSocket, 0600, 0) != 0) return refused("protect");
-  if (::listen(socket.get(), static_cast<int>(Control::kMostClients)) != 0) {
-    return refused("listen on");
-  }
-  return socket;
+  // One that an earlier endpoint left is replaced; the lock says there is no other now.
+  return files::listen_in(folder, api::kControlSocket, "the control socket of the endpoint",
+                          static_cast<int>(Control::kMostClients));
 }
 
 class Control::Client final : public std::enable_shared_from_this<Client>, public Wire::Owner {

@@ -138,13 +138,14 @@ TEST_F(EndpointControl, IsNotForOtherUsers) {
     if (pid == 0) ::_exit(::setresuid(65'534, 65'534, 65'534) == 0 && is_so() ? 0 : 1);
     return TestEndpoint::wait_for(pid) == 0;
   };
-  EXPECT_TRUE(as_another([&] { return !connect_endpoint(endpoint_.folder()).has_value(); }));
+  EXPECT_TRUE(as_another(
+      [&] { return !files::connect_in(endpoint_.folder(), api::kControlSocket).has_value(); }));
   // Also if every door on the way stands open: it looks at who is there.
   ::chmod(endpoint_.base().at("").c_str(), 0755);
   ::chmod(endpoint_.folder().c_str(), 0755);
   ::chmod((endpoint_.folder() + "/control").c_str(), 0666);
   EXPECT_TRUE(as_another([&] {
-    auto connection = connect_endpoint(endpoint_.folder());
+    auto connection = files::connect_in(endpoint_.folder(), api::kControlSocket);
     if (!connection) return false;
     std::string heard;
     const auto how = Peer(connection->release()).more(heard);

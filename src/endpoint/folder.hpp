@@ -34,7 +34,4 @@ enum class EndpointExit : int {
 // The lock of the folder, kept as long as it is open. Unavailable: another endpoint has it.
 [[nodiscard]] Result<files::Descriptor> lock_endpoint_folder(int folder);
 
-// A connection to its control socket (not blocking), however long the folder's path is.
-[[nodiscard]] Result<files::Descriptor> connect_endpoint(const std::string& folder);
-
 }  // namespace tangram::endpoint

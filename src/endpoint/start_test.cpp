@@ -53,7 +53,7 @@ TEST(EndpointFolder, SaysWhatIsWrong) {
   files::testing::Folder base;
   EXPECT_FALSE(prepare_endpoint_folder(base.at("no/such/e"), {}));
   EXPECT_FALSE(endpoint_lives(base.at("e")));
-  EXPECT_FALSE(connect_endpoint(base.at("e")));
+  EXPECT_FALSE(files::connect_in(base.at("e"), api::kControlSocket));
   base.write("e/spec.json", "{");
   const auto damaged = read_endpoint_folder(base.at("e"));
   ASSERT_FALSE(damaged);

@@ -23,10 +23,12 @@
 #include <gtest/gtest.h>
 
 #include "api/endpoint_spec.hpp"
+#include "api/run_spec.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "endpoint/folder.hpp"
 #include "endpoint/test_sockets.hpp"
+#include "files/local_socket.hpp"
 #include "files/test_folder.hpp"
 
 namespace tangram::endpoint::testing {
@@ -37,7 +39,7 @@ namespace json = boost::json;
 class Master {
  public:
   explicit Master(const std::string& folder) {
-    auto connection = connect_endpoint(folder);
+    auto connection = files::connect_in(folder, api::kControlSocket);
     if (connection) socket_ = Peer(connection->release());
   }
   bool say(std::string_view line) const { return socket_.say(cat(line, "\n")); }

@@ -15,6 +15,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "files/boot_id.hpp"
+#include "files/lock.hpp"
 #include "shim/system.hpp"
 
 namespace tangram::shim {
@@ -60,14 +61,12 @@ files::Descriptor make_file(int folder, const char* name, int flags) {
 std::expected<Claim, Refusal> Claim::take(int folder) {
   files::Descriptor lock = make_file(folder, api::kLockFile, 0);
   if (!lock.ok()) return refuse_write("make the file", api::kLockFile, errno);
-  // A lock of the open file, as flock() gives, but one that can be asked after without taking it.
-  struct flock whole{};
-  whole.l_type = F_WRLCK;
-  if (::fcntl(lock.get(), F_OFD_SETLK, &whole) != 0) {
-    if (errno != EAGAIN && errno != EACCES) return refuse_write("lock", api::kLockFile, errno);
+  const int locked = files::take_lock(lock.get());
+  if (locked == EAGAIN) {
     return refuse(ShimExit::kAlreadyRunning,
                   "cannot run the job: another shim holds the run's folder and runs it.");
   }
+  if (locked != 0) return refuse_write("lock", api::kLockFile, locked);
   struct stat ignored{};
   if (::fstatat(folder, api::kStartedFile, &ignored, AT_SYMLINK_NOFOLLOW) == 0) {
     return refuse(ShimExit::kAlreadyRan,

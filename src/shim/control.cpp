@@ -3,17 +3,14 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "api/run_spec.hpp"
-#include "base/text.hpp"
+#include "files/local_socket.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -26,28 +23,15 @@ bool is_trusted(int socket) {
   return peer.uid == 0 || peer.uid == ::geteuid();
 }
 
-std::unexpected<Error> refused(std::string_view tried) {
-  return failed(cat("cannot ", tried, " the control socket of the run: ", why(errno), "."));
-}
-
 }  // namespace
 
 Result<Control> Control::open(int folder) {
-  files::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.ok()) return refused("make");
-  // One that an earlier shim left before it started anything; the lock says there is no other.
-  ::unlinkat(folder, api::kControlSocket, 0);
-  // The address has room for 108 bytes only, so it goes through the open folder.
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  const std::string path = cat("/proc/self/fd/", folder, "/", api::kControlSocket);
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the socket interface wants it
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  if (::bind(socket.get(), generic, sizeof(address)) != 0) return refused("bind");
-  // Nobody can connect before listen(), so the mode is right in time.
-  if (::fchmodat(folder, api::kControlSocket, 0600, 0) != 0) return refused("protect");
-  if (::listen(socket.get(), static_cast<int>(kMostClients)) != 0) return refused("listen on");
-  return Control(folder, std::move(socket));
+  // One that an earlier shim left before it started anything is replaced; the lock says there is
+  // no other.
+  auto socket = files::listen_in(folder, api::kControlSocket, "the control socket of the run",
+                                 static_cast<int>(kMostClients));
+  if (!socket) return std::unexpected(socket.error());
+  return Control(folder, *std::move(socket));
 }
 
 void Control::watch(PollSet& polls, const Callbacks& callbacks) {

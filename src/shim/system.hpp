@@ -7,21 +7,16 @@
 #include <ctime>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "api/job.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "files/failure.hpp"
 
 namespace tangram::shim {
 
-inline std::string why(int code) { return std::generic_category().message(code); }
-
-// "cannot open "/x": No such file or directory."
-inline std::unexpected<Error> system_failure(std::string_view tried, std::string_view on,
-                                             int code) {
-  return failed(cat("cannot ", tried, " ", quoted(on), ": ", why(code), "."));
-}
+using files::system_failure;
+using files::why;
 
 using Moment = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
