@@ -10,7 +10,6 @@
 #include <string>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -22,6 +21,8 @@
 #include "endpoint/pool.hpp"
 #include "endpoint/relay.hpp"
 #include "endpoint/rights.hpp"
+#include "files/failure.hpp"
+#include "files/inherited.hpp"
 
 namespace tangram::endpoint {
 namespace {
@@ -37,34 +38,6 @@ struct Refusal {
 
 std::unexpected<Refusal> refuse(EndpointExit code, std::string reason) {
   return std::unexpected(Refusal{code, std::move(reason)});
-}
-
-std::string why() { return std::generic_category().message(errno); }
-
-// Descriptors 0 to 2 are open from here on, so that no file of ours becomes one of them.
-void fill_standard_streams() {
-  int fd = ::open("/dev/null", O_RDWR);
-  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::dup(fd);
-  if (fd >= 0) ::close(fd);
-}
-
-void close_all_but(int kept) {
-  const auto from = static_cast<unsigned>(STDERR_FILENO + 1);
-  if (kept < STDERR_FILENO + 1) {
-    ::syscall(SYS_close_range, from, ~0U, 0);
-    return;
-  }
-  const auto spared = static_cast<unsigned>(kept);
-  if (spared > from) ::syscall(SYS_close_range, from, spared - 1, 0);
-  ::syscall(SYS_close_range, spared + 1, ~0U, 0);
-  ::fcntl(kept, F_SETFD, FD_CLOEXEC);
-}
-
-// A leader of a process group (started by a shell, say) may not make a session; one that joined
-// its parent's group may.
-void make_session() {
-  if (::setsid() >= 0) return;
-  if (::setpgid(0, ::getpgid(::getppid())) == 0) ::setsid();
 }
 
 files::Descriptor arrange_signals() {
@@ -163,21 +136,21 @@ std::expected<void, Refusal> serve(const std::string& path, int folder, files::D
 
 }  // namespace
 
-EndpointExit run_endpoint(const Options& options) {
-  fill_standard_streams();
-  close_all_but(options.ready_fd);
-  files::Descriptor ready(options.ready_fd);
+EndpointExit run_endpoint(const files::StartArguments& arguments) {
+  files::fill_standard_streams();
+  files::close_all_but(arguments.ready_fd);
+  files::Descriptor ready(arguments.ready_fd);
   files::Descriptor signals = arrange_signals();
-  make_session();
+  files::make_session();
   ::umask(0);  // modes are said where files are made
   const files::Descriptor folder(
-      ::open(options.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      ::open(arguments.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::expected<void, Refusal> served = refuse(
-      EndpointExit::kBadSpec,
-      cat("cannot open the endpoint's folder ", tangram::quoted(options.folder), ": ", why(), "."));
+      EndpointExit::kBadSpec, cat("cannot open the endpoint's folder ",
+                                  tangram::quoted(arguments.folder), ": ", files::why(errno), "."));
   if (folder.ok()) {
     std::error_code ignored;  // a relative path is then seen from "/", and reading it fails
-    const std::string path = std::filesystem::absolute(options.folder, ignored).string();
+    const std::string path = std::filesystem::absolute(arguments.folder, ignored).string();
     [[maybe_unused]] const int entered = ::chdir("/");  // so that no folder is kept from its owner
     served = serve(path, folder.get(), ready, std::move(signals));
   }

@@ -4,18 +4,13 @@
 // need.
 #pragma once
 
-#include <string>
-
 #include "endpoint/folder.hpp"
+#include "files/start_arguments.hpp"
 
 namespace tangram::endpoint {
 
-struct Options {
-  std::string folder;
-  int ready_fd = -1;  // gets one line: {"ready":true,"port":N} or {"ready":false,"error":"…"}
-};
-
-// From the arguments to the ordered end, in this process.
-[[nodiscard]] EndpointExit run_endpoint(const Options& options);
+// From the arguments to the ordered end, in this process. The ready descriptor gets one line:
+// {"ready":true,"port":N} or {"ready":false,"error":"…"}.
+[[nodiscard]] EndpointExit run_endpoint(const files::StartArguments& arguments);
 
 }  // namespace tangram::endpoint

@@ -3,15 +3,12 @@
 
 #include <limits>
 
-#include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
-
+#include "api/control_line.hpp"
 #include "base/text.hpp"
 
 namespace tangram::endpoint {
 namespace {
 
-namespace json = boost::json;
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kLongestDrain = 1'000LL * 86'400 * 365;
@@ -19,21 +16,18 @@ constexpr std::int64_t kLongestDrain = 1'000LL * 86'400 * 365;
 // Numbers of one order; the first mistake is kept.
 class Numbers {
  public:
-  explicit Numbers(const json::object& object) : object_(object) {}
+  explicit Numbers(const api::ControlLine& line) : line_(line) {}
 
   std::int64_t get(std::string_view key, std::int64_t lowest, std::int64_t highest) {
-    const json::value* value = object_.if_contains(key);
-    const std::int64_t* found = value == nullptr ? nullptr : value->if_int64();
-    if (found != nullptr && *found >= lowest && *found <= highest) return *found;
-    if (mistake_.empty()) {
-      mistake_ = cat("\"", key, "\" must be a whole number from ", lowest, " to ", highest, ".");
-    }
+    const Result<std::int64_t> found = line_.number(key, lowest, highest);
+    if (found) return *found;
+    if (mistake_.empty()) mistake_ = found.error().message;
     return 0;
   }
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
 
  private:
-  const json::object& object_;
+  const api::ControlLine& line_;
   std::string mistake_;
 };
 
@@ -47,15 +41,11 @@ RouteOrder route_in(Numbers& numbers) {
 
 }  // namespace
 
-Result<Order> parse_order(std::string_view line) {
-  json::error_code code;
-  const json::value document = json::parse({line.data(), line.size()}, code);
-  const json::object* object = code ? nullptr : document.if_object();
-  if (object == nullptr) return invalid("a line must be one JSON object.");
-  const json::value* verb = object->if_contains("do");
-  if (verb == nullptr || !verb->is_string()) return invalid("\"do\" is missing, or not a text.");
-  const std::string_view name = verb->get_string();
-  Numbers numbers(*object);
+Result<Order> parse_order(std::string_view text) {
+  const Result<api::ControlLine> line = api::ControlLine::parse(text);
+  if (!line) return std::unexpected(line.error());
+  const std::string_view name = line->verb();
+  Numbers numbers(*line);
   Order order{.id = 0, .what = HoldOrder{}};
   if (name == "route") {
     order.what = route_in(numbers);

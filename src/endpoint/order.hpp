@@ -27,6 +27,6 @@ struct Order {
   std::variant<RouteOrder, HoldOrder, CountsOrder, EndOrder> what;
 };
 
-[[nodiscard]] Result<Order> parse_order(std::string_view line);
+[[nodiscard]] Result<Order> parse_order(std::string_view text);
 
 }  // namespace tangram::endpoint

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <fcntl.h>
 #include <fstream>
 #include <optional>
 #include <poll.h>
@@ -30,6 +29,7 @@
 #include "endpoint/test_sockets.hpp"
 #include "files/local_socket.hpp"
 #include "files/test_folder.hpp"
+#include "files/test_process.hpp"
 
 namespace tangram::endpoint::testing {
 
@@ -120,17 +120,7 @@ class TestEndpoint {
                             const std::function<void()>& before = {}) const {
     std::vector<std::string> words{TANGRAM_ENDPOINT, folder_};
     words.insert(words.end(), more.begin(), more.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      if (before) before();
-      ::execv(pointers[0], pointers.data());
-      ::_exit(99);
-    }
-    CHECK(pid > 0);
-    return pid;
+    return files::testing::spawn(std::move(words), before);
   }
   // Starts it and waits until it listens or could not: the line on the ready descriptor.
   json::object start(const std::function<void()>& before = {}) {
@@ -138,18 +128,9 @@ class TestEndpoint {
     return start_prepared(before);
   }
   json::object start_prepared(const std::function<void()>& before = {}) {
-    int ends[2];
-    CHECK(::pipe2(ends, 0) == 0);
-    ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    pid_ = spawn({"--ready-fd", std::to_string(ends[1])}, before);
-    ::close(ends[1]);
-    std::string line;
-    char buffer[4096];
-    for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof(buffer))) > 0;) {
-      line.append(buffer, static_cast<std::size_t>(n));
-    }
-    ::close(ends[0]);
-    json::object ready = json::parse(line).as_object();
+    files::testing::ReadyPipe pipe;
+    pid_ = spawn(pipe.arguments(), before);
+    json::object ready = json::parse(pipe.hear()).as_object();
     if (ready.contains("port")) port_ = static_cast<std::uint16_t>(ready.at("port").as_int64());
     return ready;
   }
@@ -161,14 +142,9 @@ class TestEndpoint {
 
   EndpointExit wait() { return static_cast<EndpointExit>(wait_for(std::exchange(pid_, 0))); }
   static int wait_for(pid_t pid) {
-    int status = 0;
-    if (!eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; })) {
-      ADD_FAILURE() << "the endpoint did not end in time";
-      ::kill(pid, SIGKILL);
-      ::waitpid(pid, nullptr, 0);
-      return -1;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    const auto code = files::testing::wait_for_end(pid);
+    EXPECT_TRUE(code) << "the endpoint did not end in time";
+    return code.value_or(-1);
   }
 
   [[nodiscard]] Master& master() {

@@ -22,19 +22,13 @@
 
 #include "base/check.hpp"
 #include "files/descriptor.hpp"
+#include "files/test_process.hpp"
 
 namespace tangram::endpoint::testing {
 
 inline constexpr int kPatienceMs = 30'000;
 
-inline bool eventually(const std::function<bool()>& is_true) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
-  while (!is_true()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
+using files::testing::eventually;
 
 // Bytes without a period that a mistake could hide in.
 inline std::string pattern(std::size_t size) {

@@ -1,11 +1,9 @@
 // tangram-shim RUN_DIR [--ready-fd N]: the parent of one run of a job; started by tangramd, not by
 // people. How it ends is in shim/run_folder.hpp. One rule: only arguments are looked at here.
 #include <cstdio>
-#include <limits>
-#include <optional>
 #include <string_view>
 
-#include "base/text.hpp"
+#include "files/start_arguments.hpp"
 #include "shim/shim.hpp"
 
 namespace {
@@ -18,34 +16,16 @@ constexpr const char* kUsage =
     "  --ready-fd N  an open descriptor that gets one line once the job runs or could not\n"
     "  --version     print the version\n";
 
-std::optional<tangram::shim::Options> parse(int argc, char** argv) {
-  tangram::shim::Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word == "--ready-fd" && i + 1 < argc) {
-      const auto fd = tangram::parse_int(argv[++i], 3, std::numeric_limits<int>::max());
-      if (!fd) return std::nullopt;
-      options.ready_fd = *fd;
-    } else if (options.folder.empty() && !word.empty() && !word.starts_with('-')) {
-      options.folder = word;
-    } else {
-      return std::nullopt;
-    }
-  }
-  if (options.folder.empty()) return std::nullopt;
-  return options;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
     return std::puts("tangram-shim " TANGRAM_VERSION) < 0 ? 1 : 0;
   }
-  const auto options = parse(argc, argv);
-  if (!options) {
+  const auto arguments = tangram::files::parse_start_arguments(argc, argv);
+  if (!arguments) {
     std::fputs(kUsage, stderr);
     return static_cast<int>(tangram::shim::ShimExit::kUsage);
   }
-  return static_cast<int>(tangram::shim::run_shim(*options));
+  return static_cast<int>(tangram::shim::run_shim(*arguments));
 }

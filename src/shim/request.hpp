@@ -28,6 +28,6 @@ struct FreezeRequest {
 };
 using Request = std::variant<StopRequest, SignalRequest, ProbeRequest, FreezeRequest>;
 
-[[nodiscard]] Result<Request> parse_request(std::string_view line);
+[[nodiscard]] Result<Request> parse_request(std::string_view text);
 
 }  // namespace tangram::shim

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.hpp"
+#include "files/inherited.hpp"
 #include "shim/claim.hpp"
 #include "shim/control.hpp"
 #include "shim/supervisor.hpp"
@@ -24,32 +24,6 @@ namespace tangram::shim {
 namespace {
 
 constexpr const char* kShimLog = "shim.log";
-
-// Descriptors 0 to 2 are open from here on, so that no file of ours becomes one of them.
-void fill_standard_streams() {
-  int fd = ::open("/dev/null", O_RDWR);
-  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::dup(fd);
-  if (fd >= 0) ::close(fd);
-}
-
-void close_all_but(int kept) {
-  const auto from = static_cast<unsigned>(STDERR_FILENO + 1);
-  if (kept < STDERR_FILENO + 1) {
-    ::syscall(SYS_close_range, from, ~0U, 0);
-    return;
-  }
-  const auto spared = static_cast<unsigned>(kept);
-  if (spared > from) ::syscall(SYS_close_range, from, spared - 1, 0);
-  ::syscall(SYS_close_range, spared + 1, ~0U, 0);
-  ::fcntl(kept, F_SETFD, FD_CLOEXEC);
-}
-
-// A leader of a process group (started by a shell, say) may not make a session; one that joined
-// its parent's group may.
-void make_session() {
-  if (::setsid() >= 0) return;
-  if (::setpgid(0, ::getpgid(::getppid())) == 0) ::setsid();
-}
 
 void arrange_signals() {
   struct sigaction ignored{};
@@ -108,22 +82,23 @@ ShimExit claim_and_run(const std::string& path, int folder, files::Descriptor re
 
 }  // namespace
 
-ShimExit run_shim(const Options& options) {
-  fill_standard_streams();
-  close_all_but(options.ready_fd);
-  files::Descriptor ready(options.ready_fd);
+ShimExit run_shim(const files::StartArguments& arguments) {
+  files::fill_standard_streams();
+  files::close_all_but(arguments.ready_fd);
+  files::Descriptor ready(arguments.ready_fd);
   arrange_signals();
-  make_session();
+  files::make_session();
   ::umask(0);  // modes are said where files are made
   const files::Descriptor folder(
-      ::open(options.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      ::open(arguments.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.ok()) {
-    return refuse({ShimExit::kBadSpec, cat("cannot open the run's folder ",
-                                           tangram::quoted(options.folder), ": ", why(errno), ".")},
-                  ready);
+    return refuse(
+        {ShimExit::kBadSpec, cat("cannot open the run's folder ", tangram::quoted(arguments.folder),
+                                 ": ", why(errno), ".")},
+        ready);
   }
   std::error_code ignored;  // a relative path is then seen from "/", and reading it fails
-  const std::string path = std::filesystem::absolute(options.folder, ignored).string();
+  const std::string path = std::filesystem::absolute(arguments.folder, ignored).string();
   if (::chdir("/") != 0) return refuse({ShimExit::kFailed, "cannot enter the folder '/'."}, ready);
   return claim_and_run(path, folder.get(), std::move(ready));
 }

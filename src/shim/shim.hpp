@@ -3,18 +3,12 @@
 // ended. One rule: nothing is started before the folder says that it was.
 #pragma once
 
-#include <string>
-
+#include "files/start_arguments.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::shim {
 
-struct Options {
-  std::string folder;
-  int ready_fd = -1;  // -1: none
-};
-
 // From the arguments to the end of the run, in this process.
-[[nodiscard]] ShimExit run_shim(const Options& options);
+[[nodiscard]] ShimExit run_shim(const files::StartArguments& arguments);
 
 }  // namespace tangram::shim

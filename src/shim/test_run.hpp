@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <fcntl.h>
 #include <functional>
 #include <optional>
 #include <poll.h>
@@ -15,7 +14,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -29,6 +27,7 @@
 #include "base/text.hpp"
 #include "files/descriptor.hpp"
 #include "files/test_folder.hpp"
+#include "files/test_process.hpp"
 #include "shim/processes.hpp"
 #include "shim/run_folder.hpp"
 
@@ -36,15 +35,7 @@ namespace tangram::shim::testing {
 
 inline constexpr std::chrono::seconds kDeadline{30};
 
-// Whether it came true in time.
-inline bool eventually(const std::function<bool()>& is_true) {
-  const auto deadline = std::chrono::steady_clock::now() + kDeadline;
-  while (!is_true()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
+using files::testing::eventually;
 
 // A pid that is a zombie is gone: somebody else's slow reaping is not our business.
 inline bool is_gone(pid_t pid) {
@@ -142,16 +133,7 @@ class TestRun {
   [[nodiscard]] pid_t spawn(std::vector<std::string> more = {}) const {
     std::vector<std::string> words{TANGRAM_SHIM, folder_};
     words.insert(words.end(), more.begin(), more.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      ::execv(pointers[0], pointers.data());
-      ::_exit(99);
-    }
-    CHECK(pid > 0);
-    return pid;
+    return files::testing::spawn(std::move(words));
   }
   // Starts the run and waits until the job runs or could not: the line on the ready descriptor.
   std::string start() {
@@ -159,18 +141,9 @@ class TestRun {
     return start_prepared();
   }
   std::string start_prepared() {
-    int ends[2];
-    CHECK(::pipe2(ends, 0) == 0);
-    ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    shim_ = spawn({"--ready-fd", std::to_string(ends[1])});
-    ::close(ends[1]);
-    std::string line;
-    char buffer[4096];
-    for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof(buffer))) > 0;) {
-      line.append(buffer, static_cast<std::size_t>(n));
-    }
-    ::close(ends[0]);
-    return line;
+    files::testing::ReadyPipe ready;
+    shim_ = spawn(ready.arguments());
+    return ready.hear();
   }
   // Waits for the end of the shim.
   ShimExit wait() {
@@ -178,15 +151,7 @@ class TestRun {
     EXPECT_TRUE(code.has_value()) << "the shim did not end in time";
     return static_cast<ShimExit>(code.value_or(-1));
   }
-  static std::optional<int> wait_for(pid_t pid) {
-    int status = 0;
-    if (!eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; })) {
-      ::kill(pid, SIGKILL);
-      ::waitpid(pid, nullptr, 0);
-      return std::nullopt;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
+  static std::optional<int> wait_for(pid_t pid) { return files::testing::wait_for_end(pid); }
   api::ExitRecord record() {
     EXPECT_EQ(wait(), ShimExit::kDone);
     const auto record = read_exit(folder_);
