@@ -128,21 +128,6 @@ Result<bool> Endpoints::read_request(Door& door) {
   return true;
 }
 
-std::optional<std::uint16_t> Endpoints::free_port() const {
-  const unsigned count = options_.last_port - options_.first_port + 1U;
-  for (unsigned i = 0; i < count; ++i) {
-    const auto port =
-        static_cast<std::uint16_t>(options_.first_port + (threads_->next_port++ % count));
-    const auto has_it = [&](const auto& each) {
-      return !each.second.over && each.second.port == port;
-    };
-    const bool taken = std::ranges::any_of(engine_.records().jobs(), has_it) ||
-                       std::ranges::any_of(engine_.records().runs(), has_it);
-    if (!taken && port_is_free(port)) return port;
-  }
-  return std::nullopt;
-}
-
 // Or finds the one that is there: of an earlier daemon, or of a start that took too long. To steer
 // it needs nothing of the request; to start it does.
 void Endpoints::open(const DoorPtr& door) {
@@ -156,7 +141,10 @@ void Endpoints::open(const DoorPtr& door) {
     return;
   }
   if (!wants_one) return open_later(door, wants_one.error().message);
-  const auto port = door->spec.port != 0 ? std::optional(door->spec.port) : free_port();
+  const auto port =
+      door->spec.port != 0
+          ? std::optional(door->spec.port)
+          : threads_->ports.find_free({options_.first_port, options_.last_port}, engine_.records());
   if (!port) {
     open_later(door, "no port from endpoints.first_port to endpoints.last_port is free.");
     return;

@@ -69,7 +69,6 @@ class Endpoints {
   void review(std::uint64_t job);
   [[nodiscard]] DoorPtr make_door(const store::JobRow& row);
   [[nodiscard]] Result<bool> read_request(Door& door);
-  [[nodiscard]] std::optional<std::uint16_t> free_port() const;
   void open(const DoorPtr& door);
   void opened(const DoorPtr& door, const Result<void>& result);
   void open_later(const DoorPtr& door, const std::string& why);

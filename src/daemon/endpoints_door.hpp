@@ -2,13 +2,12 @@
 // durable about it is in the job's row and in its folder; this can be lost at any moment.
 #pragma once
 
-#include <random>
-
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "daemon/control_link.hpp"
 #include "daemon/endpoints.hpp"
+#include "daemon/ports.hpp"
 
 namespace tangram::daemon {
 
@@ -16,8 +15,7 @@ struct Endpoints::Threads {
   explicit Threads(boost::asio::io_context& loop) : count_timer(loop) {}
   boost::asio::thread_pool starting{2};
   boost::asio::steady_timer count_timer;
-  // Anywhere: two daemons on one machine would else choose the same port in the same moment.
-  unsigned next_port = std::random_device()() % 10'000;
+  Ports ports;
 };
 
 struct Endpoints::Door {

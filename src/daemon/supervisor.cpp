@@ -121,22 +121,6 @@ void Supervisor::begin(const RunPtr& run, const store::RunRow& row) {
                 }});
 }
 
-std::optional<std::uint16_t> Supervisor::free_port() const {
-  const unsigned count = options_.last_port - options_.first_port + 1U;
-  for (unsigned i = 0; i < count; ++i) {
-    const auto port =
-        static_cast<std::uint16_t>(options_.first_port + (threads_->next_port++ % count));
-    const auto has_it = [&](const auto& each) {
-      return !each.second.over && each.second.port == port;
-    };
-    // A service that waits listens nowhere yet, but the port it asked for is its own.
-    const bool taken = std::ranges::any_of(engine_.records().runs(), has_it) ||
-                       std::ranges::any_of(engine_.records().jobs(), has_it);
-    if (!taken && port_is_free(port)) return port;
-  }
-  return std::nullopt;
-}
-
 // Everything of the run that its request says; the request itself is in the store only.
 Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   const auto job = engine_.store().job(run.job.value());
@@ -155,7 +139,10 @@ Result<void> Supervisor::complete(Run& run, const store::RunRow& row) {
   run.is_direct = api::endpoint_mode(*request) == api::EndpointMode::kNone;
   if (run.kind == api::JobKind::kService && !run.port) {
     // With an endpoint, that one has the port which was asked for.
-    run.port = run.is_direct && request->port ? request->port : free_port();
+    run.port = run.is_direct && request->port
+                   ? request->port
+                   : threads_->ports.find_free({options_.first_port, options_.last_port},
+                                               engine_.records());
     if (!run.port) return failed("no port from jobs.first_port to jobs.last_port is free.");
   }
   run.spec = make_spec(**job, *request, row, run.port);

@@ -115,7 +115,6 @@ class Supervisor {
   [[nodiscard]] Result<void> complete(Run& run, const store::RunRow& row);
   [[nodiscard]] Result<std::chrono::milliseconds> time_spent(core::JobId id) const;
   [[nodiscard]] std::string checkpoint_of(const store::JobRow& row) const;
-  [[nodiscard]] std::optional<std::uint16_t> free_port() const;
 
   // supervisor_watch.cpp: what shims say
   void link(const RunPtr& run);

@@ -2,20 +2,18 @@
 // rule: only the .cpp files of Supervisor include it.
 #pragma once
 
-#include <random>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "daemon/ports.hpp"
 #include "daemon/supervisor.hpp"
 
 namespace tangram::daemon {
 
 struct Supervisor::Threads {
   boost::asio::thread_pool starting{4};
-  // Anywhere: two daemons on one machine would else choose the same port in the same moment.
-  unsigned next_port = std::random_device()() % 10'000;
+  Ports ports;
   int strays = 0;
 };
 
