@@ -1,6 +1,4 @@
 // http mode and its replica: which connections are used again, what is sent again, and what waits.
-#include <condition_variable>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +8,6 @@
 namespace tangram::endpoint {
 namespace {
 
-using api::EndpointMode;
 using std::chrono::milliseconds;
 using testing::body_of;
 using testing::eventually;
@@ -24,7 +21,6 @@ using testing::post;
 using testing::Replica;
 using testing::response;
 using ::testing::StartsWith;
-using testing::TestEndpoint;
 using Figures = std::vector<std::int64_t>;
 
 std::uint16_t port_of_nobody() {
@@ -32,15 +28,7 @@ std::uint16_t port_of_nobody() {
   return gone.port();
 }
 
-class EndpointHttpReplica : public ::testing::Test {
- protected:
-  void start(const HttpReplica& replica) { endpoint_.start_to(replica.replica()); }
-  static std::string ask(const Peer& client, const std::string& request) {
-    client.say(request);
-    return body_of(hear_message(client));
-  }
-  TestEndpoint endpoint_{EndpointMode::kHttp};
-};
+class EndpointHttpReplica : public testing::HttpTest {};
 
 TEST_F(EndpointHttpReplica, IdleConnectionsToTheReplicaAreUsedAgain) {
   HttpReplica replica("ok");

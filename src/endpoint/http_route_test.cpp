@@ -1,6 +1,5 @@
 // http mode while the service moves: which replica a request goes to, what is sent again, what
 // waits, what is drained and what is cut; and that a client on a kept connection notices nothing.
-#include <condition_variable>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -11,7 +10,6 @@
 namespace tangram::endpoint {
 namespace {
 
-using api::EndpointMode;
 using testing::body_of;
 using testing::eventually;
 using testing::Gate;
@@ -25,18 +23,9 @@ using testing::post;
 using testing::Replica;
 using testing::response;
 using ::testing::StartsWith;
-using testing::TestEndpoint;
 using Figures = std::vector<std::int64_t>;
 
-class EndpointHttpRoute : public ::testing::Test {
- protected:
-  void start(const HttpReplica& replica) { endpoint_.start_to(replica.replica()); }
-  static std::string ask(const Peer& client, const std::string& request) {
-    client.say(request);
-    return body_of(hear_message(client));
-  }
-  TestEndpoint endpoint_{EndpointMode::kHttp};
-};
+class EndpointHttpRoute : public testing::HttpTest {};
 
 TEST_F(EndpointHttpRoute, EachRequestOfAKeptConnectionGoesToTheCurrentReplica) {
   HttpReplica one("one");

@@ -10,7 +10,6 @@
 namespace tangram::endpoint {
 namespace {
 
-using api::EndpointMode;
 using std::chrono::milliseconds;
 using testing::body_of;
 using testing::eventually;
@@ -24,13 +23,8 @@ using testing::post;
 using testing::Replica;
 using testing::response;
 using ::testing::StartsWith;
-using testing::TestEndpoint;
 
-class EndpointHttpStream : public ::testing::Test {
- protected:
-  void start(const HttpReplica& replica) { endpoint_.start_to(replica.replica()); }
-  TestEndpoint endpoint_{EndpointMode::kHttp};
-};
+class EndpointHttpStream : public testing::HttpTest {};
 
 TEST_F(EndpointHttpStream, AResponseThatBreaksOffIsNeverMadeToLookWhole) {
   const std::vector<std::pair<std::string, std::string>> table = {

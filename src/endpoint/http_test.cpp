@@ -8,7 +8,6 @@
 namespace tangram::endpoint {
 namespace {
 
-using api::EndpointMode;
 using std::chrono::milliseconds;
 using testing::body_of;
 using testing::eventually;
@@ -21,13 +20,8 @@ using testing::post;
 using testing::Replica;
 using testing::response;
 using ::testing::StartsWith;
-using testing::TestEndpoint;
 
-class EndpointHttp : public ::testing::Test {
- protected:
-  void start(const HttpReplica& replica) { endpoint_.start_to(replica.replica()); }
-  TestEndpoint endpoint_{EndpointMode::kHttp};
-};
+class EndpointHttp : public testing::HttpTest {};
 
 TEST_F(EndpointHttp, RequestsReachTheReplicaAsTheyAre) {
   HttpReplica replica("ok");

@@ -1,6 +1,6 @@
 // For tests: a replica that speaks HTTP/1.1 as plainly as can be: it reads a request, notes it, and
-// writes the bytes it is told to. One rule: it understands just enough to find where a request
-// ends.
+// writes the bytes it is told to; and an endpoint before it. One rule: it understands just enough
+// to find where a request ends.
 #pragma once
 
 #include <algorithm>
@@ -114,6 +114,18 @@ class HttpReplica {
   std::mutex mutex_;
   std::vector<std::string> seen_;
   Replica replica_;  // last: its threads use the others
+};
+
+// What tests of http mode have in common.
+class HttpTest : public ::testing::Test {
+ protected:
+  void start(const HttpReplica& replica) { endpoint_.start_to(replica.replica()); }
+  // The body of the answer.
+  static std::string ask(const Peer& client, const std::string& request) {
+    client.say(request);
+    return body_of(hear_message(client));
+  }
+  TestEndpoint endpoint_{api::EndpointMode::kHttp};
 };
 
 }  // namespace tangram::endpoint::testing
