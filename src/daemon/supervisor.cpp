@@ -246,7 +246,7 @@ void Supervisor::say(const RunPtr& run, const std::string& why) {
   spdlog::error("job {}: {}", run->job.value(), why);
   engine_.post(
       Input{.event = core::WakeUp{},
-            .note = [id = run->job.value(), replica = run->is_replica, why](Records& records) {
+            .note = [id = run->job.value(), replica = is_replica_now(*run), why](Records& records) {
               if (replica)
                 return;  // its job runs; if nothing comes of the replica, its move says why
               if (store::JobRow* row = records.edit_job(id)) row->reason = why;

@@ -144,6 +144,7 @@ class Supervisor {
   [[nodiscard]] bool has_other_run(const Run& run) const;
   [[nodiscard]] bool has_begun(const core::Job& job) const;
   [[nodiscard]] bool was_left(const Run& run) const;
+  [[nodiscard]] bool is_replica_now(const Run& run) const;
 
   // supervisor_adopt.cpp
   void adopt(const core::StartJob& was, const store::RunRow& row, bool is_ready, bool rebooted);

@@ -191,6 +191,13 @@ std::optional<std::chrono::milliseconds> Supervisor::grace_of(const Run& run) co
   return std::chrono::milliseconds(0);
 }
 
+// Of a move that is under way; one that was started as a replica may be the job by now.
+bool Supervisor::is_replica_now(const Run& run) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(run.job);
+  return slot != core::kNoJob && node.job(slot).moving() && node.job(slot).replica.run == run.run;
+}
+
 // Whether its replica is the job already: how it ends is then nothing of the job.
 bool Supervisor::was_left(const Run& run) const {
   const core::Node& node = engine_.scheduler().node();

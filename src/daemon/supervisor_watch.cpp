@@ -25,7 +25,6 @@ constexpr std::chrono::milliseconds kBeyondGrace{15'000};
 // Of a replica that ends before its move does, in words that everybody may read: nothing of what
 // the job said or is called.
 std::string why_taken_back(const Run& run, const store::RunRow& how) {
-  if (!run.is_replica) return "";
   if (!run.stop_reason.empty()) return "its replica was not ready in time";
   if (run.stop_wanted) return "";  // whoever wanted it knows why
   if (how.exit_signal) return cat("its replica was ended by signal ", *how.exit_signal);
@@ -283,7 +282,8 @@ void Supervisor::gone(const RunPtr& run, const store::RunRow& how, bool success)
   hardware_.run_ended(run->gpu);
   if (run->job == core::JobId()) return;
   const auto note = [how, id = run->run.value(), job = run->job.value(), is_left = was_left(*run),
-                     why = why_taken_back(*run, how)](Records& records) {
+                     why = is_replica_now(*run) ? why_taken_back(*run, how)
+                                                : std::string()](Records& records) {
     store::MoveRow* move = why.empty() ? nullptr : records.edit_move(job);
     if (move != nullptr && move->run == id && move->reason.empty()) move->reason = why;
     store::RunRow* row = records.edit_run(id);
