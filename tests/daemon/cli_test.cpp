@@ -138,12 +138,6 @@ TEST_F(Cli, EventsOfTheKeptPast) {
 
 TEST_F(Cli, EventsGoOnAcrossARestart) {
   const auto events = start({"events", "-f", "--after", "0", "--json"});
-  const auto first = node_.submit("1g.5gb", "true");
-  node_.await(first, "over");
-  node_.kill();
-  node_.start();
-  const auto second = node_.submit("1g.5gb", "true");
-  node_.await(second, "over");
   const auto seen = [&] {
     std::vector<json::value> all;
     std::istringstream lines(events->out());
@@ -151,12 +145,18 @@ TEST_F(Cli, EventsGoOnAcrossARestart) {
       all.push_back(json::parse(line));
     return all;
   };
-  eventually("the end of the second job is seen", [&] {
-    const auto all = seen();
-    return std::ranges::any_of(all, [&](const json::value& event) {
-      return event.at("kind") == "job.completed" && event.at("job") == second;
+  const auto await_end_of = [&](std::uint64_t job) {
+    eventually("its end is seen", [&] {
+      const auto all = seen();
+      return std::ranges::any_of(all, [&](const json::value& event) {
+        return event.at("kind") == "job.completed" && event.at("job") == job;
+      });
     });
-  });
+  };
+  await_end_of(node_.submit("1g.5gb", "true"));
+  node_.kill();
+  node_.start();
+  await_end_of(node_.submit("1g.5gb", "true"));
   std::uint64_t last = 0;
   for (const json::value& event : seen()) EXPECT_EQ(event.at("id"), ++last);
 }
