@@ -36,7 +36,7 @@ TEST_F(EndpointHttpReplica, IdleConnectionsToTheReplicaAreUsedAgain) {
   const Peer client = endpoint_.client();
   const Peer other = endpoint_.client();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(i % 2 == 0 ? client : other, get("/")), "ok");
-  EXPECT_EQ(replica.connections(), 1);
+  EXPECT_EQ(replica.connections(), 2);  // the first one is watched
 }
 
 TEST_F(EndpointHttpReplica, ButNotForWhatMustNotBeDoneTwice) {
@@ -46,6 +46,125 @@ TEST_F(EndpointHttpReplica, ButNotForWhatMustNotBeDoneTwice) {
   EXPECT_EQ(ask(client, get("/")), "ok");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
   EXPECT_EQ(replica.connections(), 4);
+}
+
+// Serves on every connection, and notes how many requests each has carried and which have ended.
+class Keeper {
+ public:
+  // `closes`: those that were idle for so long, without a word.
+  explicit Keeper(milliseconds closes = std::chrono::hours(1)) : closes_(closes) {}
+  [[nodiscard]] const Replica& replica() const { return replica_; }
+  [[nodiscard]] int connections() const { return replica_.connections(); }
+  [[nodiscard]] int ended() const { return ended_; }    // by the endpoint
+  [[nodiscard]] int closed() const { return closed_; }  // by the replica
+
+ private:
+  void serve(Peer& peer) {
+    while (true) {
+      if (peer.is_silent(static_cast<int>(closes_.count()))) {
+        peer.leave();
+        ++closed_;
+        return;
+      }
+      if (hear_message(peer).empty()) {
+        ++ended_;
+        return;
+      }
+      peer.say(response("ok"));
+    }
+  }
+
+  milliseconds closes_;
+  std::atomic<int> ended_ = 0;
+  std::atomic<int> closed_ = 0;
+  Replica replica_{[this](Peer& peer) { serve(peer); }};
+};
+
+TEST_F(EndpointHttpReplica, UnlessTheReplicaIsKnownToKeepThem) {
+  Keeper replica;
+  endpoint_.start_to(replica.replica());
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_TRUE(eventually([&] { return replica.ended() == 2; }));  // the watched one too
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 3);
+  EXPECT_EQ(ask(client, get("/")), "ok");
+  EXPECT_EQ(replica.connections(), 3);
+  // Long before the replica could close it, it is not used for that any more.
+  EXPECT_TRUE(eventually([&] { return replica.ended() == 3; }));
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 4);
+}
+
+TEST_F(EndpointHttpReplica, WhatIsKnownIsOfOneReplicaOnly) {
+  Keeper replica;
+  endpoint_.start_to(replica.replica());
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_TRUE(eventually([&] { return replica.ended() == 1; }));
+  Keeper two;
+  endpoint_.master().route(2, two.replica().port());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(two.connections(), 3);
+}
+
+TEST_F(EndpointHttpReplica, OneThatClosesIdleConnectionsIsNotTrusted) {
+  Keeper replica(milliseconds(300));
+  endpoint_.start_to(replica.replica());
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_TRUE(eventually([&] { return replica.closed() == 1; }));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 4);
+}
+
+TEST_F(EndpointHttpReplica, NorIsOneThatBeginsToCloseThem) {
+  // After each request from the fourth on it ends the connection, and does not say so.
+  std::atomic<int> served = 0;
+  std::atomic<int> ended = 0;
+  Replica replica([&](Peer& peer) {
+    while (!hear_message(peer).empty()) {
+      peer.say(response("ok"));
+      if (++served >= 4) break;
+    }
+    ++ended;
+  });
+  endpoint_.start_to(replica);
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_TRUE(eventually([&] { return ended == 1; }));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 2);
+  EXPECT_TRUE(eventually([&] { return ended == 2; }));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 5);
+}
+
+TEST_F(EndpointHttpReplica, WhatMayNotBeDoneTwiceIsNotSentAgainEither) {
+  std::atomic<int> ended = 0;
+  std::atomic<int> posts = 0;
+  Replica replica([&](Peer& peer) {
+    for (int i = 0; !hear_message(peer).empty(); ++i) {
+      ++posts;
+      if (i == 2) break;
+      peer.say(response("ok"));
+    }
+    ++ended;
+  });
+  endpoint_.start_to(replica);
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_TRUE(eventually([&] { return ended == 1; }));
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  client.say(post("/", "x"));
+  EXPECT_THAT(client.hear_all(), StartsWith("HTTP/1.1 502 "));
+  EXPECT_EQ(posts, 4);
+  EXPECT_EQ(endpoint_.master().counts().retried, 0U);
+  const Peer next = endpoint_.client();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(next, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 5);
 }
 
 TEST_F(EndpointHttpReplica, AndNotAfterASecondOfIdleness) {
@@ -93,14 +212,13 @@ TEST_F(EndpointHttpReplica, ARequestOnAConnectionThatEndsIsSentAgain) {
   endpoint_.start_to(replica);
   const Peer client = endpoint_.client();
   const std::string body(60'000, 'b');
-  EXPECT_EQ(ask(client, get("/")), "GET");
-  EXPECT_EQ(ask(client, get("/")), "GET");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, get("/")), "GET");  // the first is watched
   EXPECT_EQ(ask(client, cat("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(),
                             "\r\n\r\n", body)),
             "PUT");
   EXPECT_EQ(ask(client, "DELETE / HTTP/1.1\r\nHost: x\r\n\r\n"), "DEL");
   EXPECT_EQ(endpoint_.master().counts().retried, 3U);
-  EXPECT_EQ(served, 4);
+  EXPECT_EQ(served, 5);
 }
 
 TEST_F(EndpointHttpReplica, OneThatCouldNotBeSentAgainHasAConnectionOfItsOwn) {
@@ -133,10 +251,11 @@ TEST_F(EndpointHttpReplica, NothingIsSentAgainIfSomethingOfAResponseCame) {
   });
   endpoint_.start_to(replica);
   const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, get("/")), "ok");  // this connection is watched
   EXPECT_EQ(ask(client, get("/")), "ok");
   client.say(get("/"));
   EXPECT_THAT(client.hear_all(), StartsWith("HTTP/1.1 502 "));
-  EXPECT_EQ(served, 2);
+  EXPECT_EQ(served, 3);
 }
 
 TEST_F(EndpointHttpReplica, NorOnAFreshConnection) {

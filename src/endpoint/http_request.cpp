@@ -92,12 +92,13 @@ bool HttpSession::take_request_body() {
 
 void HttpSession::find_replica() {
   stage_ = Stage::kDialing;
-  if (exchange_.is_repeatable && house_.routes.current()) {
-    replica_ = house_.pool.take(*this);
+  if (house_.routes.current()) {
+    const bool may_end = exchange_.is_repeatable;
+    replica_ = may_end ? house_.pool.take(*this) : house_.pool.take_sure(*this);
     if (replica_) {
       exchange_.route = *house_.routes.enter(*this);
       exchange_.is_reused = true;
-      up_.hold(*client_);
+      if (may_end) up_.hold(*client_);
       stage_ = Stage::kRelaying;
       deadline_ = house_.idle_deadline();
       return;

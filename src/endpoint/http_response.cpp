@@ -103,7 +103,12 @@ void HttpSession::become_tunnel(const ResponseHead& head) {
 
 void HttpSession::on_replica_end() {
   if (!exchange_.has_response) {
-    if (!down_.empty() || repeat()) return;
+    if (!down_.empty()) return;
+    if (exchange_.is_reused && !exchange_.is_answered &&
+        house_.routes.current() == exchange_.route) {
+      house_.pool.distrust();
+    }
+    if (repeat()) return;
     return refuse(502, "broken-off",
                   "the replica ended the connection without a response; whether it did what was "
                   "asked is not known.");
@@ -125,10 +130,10 @@ bool HttpSession::is_exchange_over() const {
 
 void HttpSession::finish_exchange() {
   const bool is_request_whole = exchange_.request.is_over() && up_.empty();
-  const bool keeps_replica = exchange_.keeps_replica && exchange_.is_idempotent &&
-                             is_request_whole && !replica_->ended() && !replica_->finished() &&
-                             replica_->in.empty() && !house_.is_ending &&
-                             house_.routes.current() == exchange_.route;
+  const bool is_of_use = exchange_.is_idempotent || house_.pool.wants_any();
+  const bool keeps_replica = exchange_.keeps_replica && is_of_use && is_request_whole &&
+                             !replica_->ended() && !replica_->finished() && replica_->in.empty() &&
+                             !house_.is_ending && house_.routes.current() == exchange_.route;
   if (keeps_replica) house_.pool.put(std::exchange(replica_, nullptr));
   let_replica_go(Ending::kFinished);
   up_.reset();

@@ -5,9 +5,9 @@
 //
 // What is sent again, unseen by the client: a request whose connection is refused, since nothing of
 // it was sent; and one on a connection that was idle before, if that ends without a byte of a
-// response. Only requests that may be sent twice, and can be held whole for it, are given such a
-// connection; any other gets one of its own: no server can close that one for being idle, so that
-// it is never left open whether the request was done.
+// response. Only requests that may be sent twice, and can be held whole for it, are given any such
+// connection; the others get a fresh one, which no server closes for being idle, or one that is
+// sure (pool.hpp), so that it is not left open whether the request was done.
 #pragma once
 
 #include <memory>

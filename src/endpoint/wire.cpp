@@ -99,6 +99,11 @@ bool Wire::has_left() {
   return ::poll(&one, 1, 0) > 0;
 }
 
+bool Wire::is_silent() {
+  pollfd one{.fd = socket_.native_handle(), .events = POLLIN | POLLRDHUP, .revents = 0};
+  return !ended_ && socket_.is_open() && ::poll(&one, 1, 0) == 0;
+}
+
 std::size_t Wire::send(std::string_view first, std::string_view second) {
   if (is_blocked_ || broken_ || finished_ || !socket_.is_open()) return 0;
   const std::size_t wanted = first.size() + second.size();

@@ -57,6 +57,8 @@ class Wire : public std::enable_shared_from_this<Wire> {
   [[nodiscard]] bool ended() const { return ended_; }  // no byte more will come
   // The same, seen also behind bytes that there is no room for yet.
   [[nodiscard]] bool has_left();
+  // Nothing came that is not in `in` yet, not even the end: as the kernel knows it now.
+  [[nodiscard]] bool is_silent();
   [[nodiscard]] bool failed() const { return failed_; }  // and it was no proper end
   [[nodiscard]] bool broken() const { return broken_; }  // nothing can be sent any more
   [[nodiscard]] bool finished() const { return finished_; }
