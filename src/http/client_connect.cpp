@@ -11,6 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include <boost/asio/error.hpp>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -126,10 +127,15 @@ Result<void> ClientSocket::join(const std::string& path) {
   return {};
 }
 
-std::string ClientSocket::tls_reason(int failure) const {
+std::string ClientSocket::tls_reason(const Status& failure) const {
   const long verdict = ::SSL_get_verify_result(ssl_.get());
   if (verdict != X509_V_OK) return ::X509_verify_cert_error_string(verdict);
-  return failure == EPROTO ? openssl_reason() : reason(failure);
+  if (failure == boost::asio::error::eof || failure.value() == ECONNRESET) {
+    return "it ended the connection. If it is a tangramd, too many come from here at once: try "
+           "again "
+           "in a few seconds";
+  }
+  return failure.value() == EPROTO ? openssl_reason() : reason(failure.value());
 }
 
 Result<void> ClientSocket::begin_tls(const std::string& host, const ClientOptions& options) {
@@ -160,7 +166,7 @@ Result<void> ClientSocket::begin_tls(const std::string& host, const ClientOption
   Status status;
   transfer_handshake(status);
   if (!status) return {};
-  const std::string why = tls_reason(status.value());
+  const std::string why = tls_reason(status);
   ssl_.reset();
   return failed(cat("cannot speak TLS with ", host, ": ", why, "."));
 }

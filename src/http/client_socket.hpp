@@ -76,7 +76,7 @@ class ClientSocket {
 
   [[nodiscard]] Result<void> join(const std::string& path);
   [[nodiscard]] Result<void> begin_tls(const std::string& host, const ClientOptions& options);
-  [[nodiscard]] std::string tls_reason(int failure) const;
+  [[nodiscard]] std::string tls_reason(const Status& failure) const;
   [[nodiscard]] Attempt attempt_of(long count, short plain_wants) const;
   void transfer_handshake(Status& status);
   template <class Try>
