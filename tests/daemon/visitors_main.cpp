@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "served.hpp"
+#include "stolen.hpp"
 #include "visitors.hpp"
 
 namespace tangram::tests {
@@ -21,6 +22,7 @@ TEST(Visitors, NoneFails) {
   const int moves = wanted_moves == nullptr ? 100 : std::atoi(wanted_moves);
   const int restarts = wanted_restarts == nullptr ? 0 : std::atoi(wanted_restarts);
   Served served;
+  const Stolen stolen;
   const auto begun = std::chrono::steady_clock::now();
   Visitors visitors({.port = served.port()});
   int done = 0;
@@ -48,13 +50,12 @@ TEST(Visitors, NoneFails) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   std::printf(
       "\n%d of %d moves done, %d restarts, in %.0f s: %llu requests (%.0f/s), %llu streams with "
-      "%llu "
-      "tokens, %llu failed\n",
+      "%llu tokens, %llu failed; the host took %.1f %% of the processors away\n",
       done, moves, restarts, seconds, static_cast<unsigned long long>(visitors.requests),
       static_cast<double>(visitors.requests) / seconds,
       static_cast<unsigned long long>(visitors.streams),
       static_cast<unsigned long long>(visitors.tokens),
-      static_cast<unsigned long long>(visitors.failures()));
+      static_cast<unsigned long long>(visitors.failures()), stolen.percent());
   for (const std::string& each : visitors.complaints()) std::printf("  %s\n", each.c_str());
   EXPECT_EQ(visitors.failures(), 0U);
   EXPECT_GE(static_cast<double>(visitors.requests) / seconds, 500) << "too few to say anything";
