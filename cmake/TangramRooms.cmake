@@ -43,7 +43,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
-# tangram_room(mig USES base [LINKS fmt::fmt] [PRECOMPILES <CLI/CLI.hpp>]): src/mig/*.cpp without the
+# tangram_room(mig USES base [LINKS fmt::fmt] [PRECOMPILES <fmt/format.h>]): src/mig/*.cpp without the
 # tests. Precompiled are headers of others that most files of the room need and that take long.
 function(tangram_room name)
   cmake_parse_arguments(ROOM "" "" "USES;LINKS;PRECOMPILES" ${ARGN})

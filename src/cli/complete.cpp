@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
 #include "base/text.hpp"
 
 namespace tangram::cli {

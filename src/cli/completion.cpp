@@ -65,12 +65,12 @@ std::string_view completion_script(std::string_view shell) {
   return shell == "zsh" ? kZsh : kFish;
 }
 
-void add_completion(CLI::App& app, Command& command) {
+void add_completion(Verb& app, Command& command) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("completion", "Print a completion script for a shell");
+  Verb verb = app.add_subcommand("completion", "Print a completion script for a shell");
   verb->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->one_of({"bash", "zsh", "fish"});
   verb->footer(
       "Examples:\n"
       "  source <(tangram completion bash)\n"

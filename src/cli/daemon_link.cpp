@@ -41,7 +41,7 @@ std::optional<std::uint64_t> number_in(const std::string& typed) {
   return id;
 }
 
-void add_daemon_options(CLI::App& verb, DaemonOptions& options) {
+void add_daemon_options(Verb& verb, DaemonOptions& options) {
   verb.add_option(
           "--socket", options.socket,
           cat("Where the daemon listens, a path or an https:// URL (default: $TANGRAM_SOCKET, or ",

@@ -26,7 +26,7 @@ namespace tangram::cli {
 struct DaemonOptions {
   std::string socket;  // --socket; empty: TANGRAM_SOCKET, or the system's
 };
-void add_daemon_options(CLI::App& verb, DaemonOptions& options);
+void add_daemon_options(Verb& verb, DaemonOptions& options);
 [[nodiscard]] std::string socket_of(const DaemonOptions& options);
 [[nodiscard]] Result<http::Client> connect(const DaemonOptions& options);
 // The same by address: a socket's path, or an https:// URL, with the token and the certificates
@@ -75,10 +75,10 @@ template <class View>
 // A verb that speaks to the daemon: --socket and the output options are there already. `Options`
 // has a member `daemon`.
 template <class Options>
-CLI::App* add_daemon_verb(CLI::App& parent, Command& command, const std::string& name,
-                          const std::string& summary, const std::shared_ptr<Options>& options,
-                          Result<void> (*action)(const Options&, Command&, Output&)) {
-  CLI::App* verb = parent.add_subcommand(name, summary);
+Verb add_daemon_verb(Verb& parent, Command& command, const std::string& name,
+                     const std::string& summary, const std::shared_ptr<Options>& options,
+                     Result<void> (*action)(const Options&, Command&, Output&)) {
+  Verb verb = parent.add_subcommand(name, summary);
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);
   verb->callback([&command, options, action] {

@@ -95,9 +95,9 @@ Result<void> run(const Options& options, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_decide(CLI::App& app, Command& command) {
+void add_decide(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = app.add_subcommand(
       "decide", "Say where a job would go, or what would move, in a state that is read");
   verb->add_option("--policy", options->policy,
                    "The placement policy (see `tangram policies`; default paper)")

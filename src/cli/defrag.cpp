@@ -161,14 +161,14 @@ Result<void> defrag(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_defrag(CLI::App& app, Command& command) {
+void add_defrag(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = add_daemon_verb(
-      app, command, "defrag", "Show or make the moves that bring FragCost down", options, defrag);
+  Verb verb = add_daemon_verb(app, command, "defrag",
+                              "Show or make the moves that bring FragCost down", options, defrag);
   verb->add_flag("--plan", options->plan, "Show them (the default)");
   verb->add_flag("--apply", options->apply, "Make them, one after the other")->excludes("--plan");
   verb->add_option("--most", options->most, "At most so many moves, 1 to 100 (default: 20)")
-      ->check(CLI::Range(1, 100))
+      ->between(1, 100)
       ->option_text("N");
   verb->footer(
       "Examples:\n"

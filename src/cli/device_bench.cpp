@@ -163,14 +163,14 @@ Result<void> bench(const BenchOptions& o, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_device_bench(CLI::App& device, Command& command) {
+void add_device_bench(Verb& device, Command& command) {
   const auto options = std::make_shared<BenchOptions>();
-  CLI::App* verb =
+  Verb verb =
       device.add_subcommand("bench", "Measure how long creating and destroying instances takes");
   add_gpu_option(*verb, options->device, "On this GPU: an index, a UUID or its beginning");
   verb->add_option("--times", options->times, "How often per profile (5)")
       ->option_text("N")
-      ->check(CLI::Range(1, 1000));
+      ->between(1, 1000);
   verb->add_option("--profile", options->profile, "Only this one")->option_text("PROFILE");
   add_owned_option(*verb, options->device);
   add_device_options(*verb, options->device);

@@ -142,11 +142,11 @@ Result<void> destroy(const ChangeOptions& o, bool as_json, Output& out) {
   return {};
 }
 
-void add_change_options(CLI::App& verb, Command& command, ChangeOptions& o) {
+void add_change_options(Verb& verb, Command& command, ChangeOptions& o) {
   add_gpu_option(verb, o.device, "On this GPU: an index, a UUID or its beginning");
   verb.add_option("--wait", o.wait_s, "Seconds to try again while it is in use (10)")
       ->option_text("S")
-      ->check(CLI::Range(0, 3600));
+      ->between(0, 3600);
   add_owned_option(verb, o.device);
   add_device_options(verb, o.device);
   add_output_options(verb, command);
@@ -154,9 +154,9 @@ void add_change_options(CLI::App& verb, Command& command, ChangeOptions& o) {
 
 }  // namespace
 
-void add_device_create(CLI::App& device, Command& command) {
+void add_device_create(Verb& device, Command& command) {
   const auto options = std::make_shared<ChangeOptions>();
-  CLI::App* verb = device.add_subcommand("create", "Create a MIG instance");
+  Verb verb = device.add_subcommand("create", "Create a MIG instance");
   verb->add_option("PROFILE[@START]", options->what,
                    "What, and where: without a start the one that leaves the lowest FragCost")
       ->required();
@@ -167,9 +167,9 @@ void add_device_create(CLI::App& device, Command& command) {
   });
 }
 
-void add_device_destroy(CLI::App& device, Command& command) {
+void add_device_destroy(Verb& device, Command& command) {
   const auto options = std::make_shared<ChangeOptions>();
-  CLI::App* verb = device.add_subcommand("destroy", "Destroy a MIG instance");
+  Verb verb = device.add_subcommand("destroy", "Destroy a MIG instance");
   verb->add_option("INSTANCE", options->what, "Its UUID (MIG-…), or PROFILE@START with --gpu")
       ->required();
   verb->add_flag("--adopt", options->adopt, "Also if Tangram did not create it");

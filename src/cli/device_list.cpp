@@ -158,9 +158,9 @@ Result<void> instances(const DeviceOptions& options, bool as_json, Output& out) 
 
 }  // namespace
 
-void add_device_list(CLI::App& device, Command& command) {
+void add_device_list(Verb& device, Command& command) {
   const auto options = std::make_shared<DeviceOptions>();
-  CLI::App* verb = device.add_subcommand("list", "List the GPUs: model, MIG mode, health");
+  Verb verb = device.add_subcommand("list", "List the GPUs: model, MIG mode, health");
   add_device_options(*verb, *options);
   add_output_options(*verb, command);
   verb->footer("Example:\n  tangram device list --emulate 2xH100-80GB,2xA30");
@@ -169,9 +169,9 @@ void add_device_list(CLI::App& device, Command& command) {
   });
 }
 
-void add_device_instances(CLI::App& device, Command& command) {
+void add_device_instances(Verb& device, Command& command) {
   const auto options = std::make_shared<DeviceOptions>();
-  CLI::App* verb = device.add_subcommand("instances", "List the MIG instances and who is on them");
+  Verb verb = device.add_subcommand("instances", "List the MIG instances and who is on them");
   add_gpu_option(*verb, *options, "Only of this GPU: an index, a UUID or its beginning");
   add_device_options(*verb, *options);
   add_owned_option(*verb, *options);

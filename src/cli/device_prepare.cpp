@@ -128,9 +128,9 @@ Result<void> doctor(const DeviceOptions& options, bool as_json, Output& out) {
   return {};
 }
 
-void add_prepare_verb(CLI::App& parent, Command& command) {
+void add_prepare_verb(Verb& parent, Command& command) {
   const auto options = std::make_shared<DeviceOptions>();
-  CLI::App* verb = parent.add_subcommand("prepare", "Switch MIG mode on, as root");
+  Verb verb = parent.add_subcommand("prepare", "Switch MIG mode on, as root");
   add_gpu_option(*verb, *options, "Only of this GPU: an index, a UUID or its beginning");
   add_device_options(*verb, *options);
   add_output_options(*verb, command);
@@ -146,17 +146,17 @@ void add_prepare_verb(CLI::App& parent, Command& command) {
 
 }  // namespace
 
-void add_device_prepare(CLI::App& device, Command& command) { add_prepare_verb(device, command); }
+void add_device_prepare(Verb& device, Command& command) { add_prepare_verb(device, command); }
 
-void add_node(CLI::App& app, Command& command) {
-  CLI::App* node = app.add_subcommand("node", "This machine as a node of Tangram's");
+void add_node(Verb& app, Command& command) {
+  Verb node = app.add_subcommand("node", "This machine as a node of Tangram's");
   node->require_subcommand(0, 1);
   add_prepare_verb(*node, command);
 }
 
-void add_device_doctor(CLI::App& device, Command& command) {
+void add_device_doctor(Verb& device, Command& command) {
   const auto options = std::make_shared<DeviceOptions>();
-  CLI::App* verb =
+  Verb verb =
       device.add_subcommand("doctor", "Say what is wrong with the GPUs here, and what to do");
   add_owned_option(*verb, *options);
   add_device_options(*verb, *options);

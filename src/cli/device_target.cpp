@@ -22,7 +22,7 @@ bool is_emulated(const DeviceOptions& options) {
 
 }  // namespace
 
-void add_device_options(CLI::App& verb, DeviceOptions& options) {
+void add_device_options(Verb& verb, DeviceOptions& options) {
   const char* group = "Library";
   verb.add_option("--nvml", options.library,
                   "The management library (TANGRAM_NVML, else libnvidia-ml.so.1)")
@@ -39,11 +39,11 @@ void add_device_options(CLI::App& verb, DeviceOptions& options) {
       ->excludes("--nvml");
 }
 
-void add_gpu_option(CLI::App& verb, DeviceOptions& options, const char* help) {
+void add_gpu_option(Verb& verb, DeviceOptions& options, const char* help) {
   verb.add_option("--gpu", options.gpu, help)->option_text("GPU");
 }
 
-void add_owned_option(CLI::App& verb, DeviceOptions& options) {
+void add_owned_option(Verb& verb, DeviceOptions& options) {
   verb.add_option("--owned", options.owned,
                   "Record of Tangram's own instances (in /var/lib/tangram, or the user's state "
                   "folder; beside the state file if emulated)")

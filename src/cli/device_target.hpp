@@ -24,10 +24,10 @@ struct DeviceOptions {
   std::string owned;  // --owned
   std::string gpu;    // --gpu, where a verb has it
 };
-void add_device_options(CLI::App& verb, DeviceOptions& options);
-void add_gpu_option(CLI::App& verb, DeviceOptions& options, const char* help);
+void add_device_options(Verb& verb, DeviceOptions& options);
+void add_gpu_option(Verb& verb, DeviceOptions& options, const char* help);
 // --owned: the record of Tangram's own instances.
-void add_owned_option(CLI::App& verb, DeviceOptions& options);
+void add_owned_option(Verb& verb, DeviceOptions& options);
 
 // An opened library with its GPUs.
 struct DeviceTarget {

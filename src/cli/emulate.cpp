@@ -93,8 +93,8 @@ Result<void> status_without_instances(bool as_json, Output& out) {
   return status(as_json, out);
 }
 
-void add_path(CLI::App& app, Command& command) {
-  CLI::App* verb = app.add_subcommand("path", "Print the folder of the emulated libnvidia-ml.so.1");
+void add_path(Verb& app, Command& command) {
+  Verb verb = app.add_subcommand("path", "Print the folder of the emulated libnvidia-ml.so.1");
   add_output_options(*verb, command);
   verb->footer(
       "Any NVML program runs on the emulated node:\n"
@@ -110,9 +110,9 @@ void add_path(CLI::App& app, Command& command) {
   });
 }
 
-void add_emulated_status(CLI::App& app, Command& command) {
+void add_emulated_status(Verb& app, Command& command) {
   const auto node = std::make_shared<EmulatedNode>();
-  CLI::App* verb = app.add_subcommand("status", "Show the GPUs, instances and faults of the node");
+  Verb verb = app.add_subcommand("status", "Show the GPUs, instances and faults of the node");
   add_emulated_node(*verb, *node);
   add_output_options(*verb, command);
   verb->callback([&command, node] {
@@ -123,10 +123,10 @@ void add_emulated_status(CLI::App& app, Command& command) {
   });
 }
 
-void add_reset(CLI::App& app, Command& command) {
+void add_reset(Verb& app, Command& command) {
   const auto node = std::make_shared<EmulatedNode>();
   const auto description = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = app.add_subcommand(
       "reset", "Begin anew: no instances, no processes, no faults; or another node");
   verb->add_option("NODE", *description,
                    "What to emulate from now on: 4xA100-40GB, 2xH100-80GB,2xA30 or a node file");
@@ -144,9 +144,9 @@ void add_reset(CLI::App& app, Command& command) {
   });
 }
 
-void add_reboot(CLI::App& app, Command& command) {
+void add_reboot(Verb& app, Command& command) {
   const auto node = std::make_shared<EmulatedNode>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = app.add_subcommand(
       "reboot", "What a reboot does: instances are gone, Hopper and later lose MIG mode");
   add_emulated_node(*verb, *node);
   add_output_options(*verb, command);
@@ -159,10 +159,10 @@ void add_reboot(CLI::App& app, Command& command) {
   });
 }
 
-void add_reset_gpu(CLI::App& app, Command& command) {
+void add_reset_gpu(Verb& app, Command& command) {
   const auto node = std::make_shared<EmulatedNode>();
   const auto gpu = std::make_shared<unsigned>(0);
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = app.add_subcommand(
       "reset-gpu", "Reset one GPU: its instances are gone, a pending MIG mode takes effect");
   verb->add_option("GPU", *gpu, "Its index")->required();
   add_emulated_node(*verb, *node);
@@ -179,15 +179,15 @@ void add_reset_gpu(CLI::App& app, Command& command) {
 
 }  // namespace
 
-void add_emulated_node(CLI::App& verb, EmulatedNode& node) {
+void add_emulated_node(Verb& verb, EmulatedNode& node) {
   verb.add_option("--node,--emulate", node.node, "What to emulate, instead of TANGRAM_EMULATE")
       ->option_text("NODE");
   verb.add_option("--state", node.state, "State file, instead of TANGRAM_EMULATOR_STATE")
       ->option_text("FILE");
 }
 
-void add_emulate(CLI::App& app, Command& command) {
-  CLI::App* emulate =
+void add_emulate(Verb& app, Command& command) {
+  Verb emulate =
       app.add_subcommand("emulate", "The emulated node that stands in for NVIDIA's driver");
   emulate->require_subcommand(0, 1);
   emulate->footer(

@@ -8,7 +8,7 @@
 namespace tangram::cli {
 
 // --node and --state.
-void add_emulated_node(CLI::App& verb, EmulatedNode& node);
-void add_emulate_fault(CLI::App& emulate, Command& command);
+void add_emulated_node(Verb& verb, EmulatedNode& node);
+void add_emulate_fault(Verb& emulate, Command& command);
 
 }  // namespace tangram::cli

@@ -29,10 +29,10 @@ struct FaultVerb {
 };
 using Options = std::shared_ptr<FaultVerb>;
 
-CLI::App* add_verb(CLI::App& fault, Command& command, const char* name, const char* help,
-                   const Options& options,
-                   const std::function<Result<std::string>(const FaultVerb&)>& work) {
-  CLI::App* verb = fault.add_subcommand(name, help);
+Verb add_verb(Verb& fault, Command& command, const char* name, const char* help,
+              const Options& options,
+              const std::function<Result<std::string>(const FaultVerb&)>& work) {
+  Verb verb = fault.add_subcommand(name, help);
   add_emulated_node(*verb, options->node);
   add_output_options(*verb, command);
   verb->callback([&command, options, work] {
@@ -99,14 +99,13 @@ Result<std::string> let_vanish(const FaultVerb& o) {
 
 }  // namespace
 
-void add_emulate_fault(CLI::App& emulate, Command& command) {
-  CLI::App* fault = emulate.add_subcommand("fault", "Let something go wrong on the emulated node");
+void add_emulate_fault(Verb& emulate, Command& command) {
+  Verb fault = emulate.add_subcommand("fault", "Let something go wrong on the emulated node");
   fault->require_subcommand(0, 1);
   fault->footer("`tangram emulate status` shows what is still to go wrong.");
 
   auto o = std::make_shared<FaultVerb>();
-  CLI::App* verb =
-      add_verb(*fault, command, "call", "Let calls of an NVML function fail", o, inject);
+  Verb verb = add_verb(*fault, command, "call", "Let calls of an NVML function fail", o, inject);
   verb->add_option("CALL=WHAT", o->text,
                    "The function and an error's name, hang:MILLISECONDS, or lie (say it was done)")
       ->required();

@@ -86,9 +86,9 @@ Result<void> events(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_events(CLI::App& app, Command& command) {
+void add_events(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb =
+  Verb verb =
       add_daemon_verb(app, command, "events", "List what happened on the node", options, events);
   verb->add_flag("-f,--follow", options->follow,
                  "Go on with what happens, from now on unless --after says otherwise");

@@ -51,20 +51,19 @@ Result<void> what_if(const WhatIfOptions& options, Command& command, Output& out
 
 }  // namespace
 
-void add_explain(CLI::App& app, Command& command) {
+void add_explain(Verb& app, Command& command) {
   const auto options = std::make_shared<ExplainOptions>();
-  CLI::App* verb = add_daemon_verb(
-      app, command, "explain", "Say why a job is where it is, or why it waits", options, explain);
+  Verb verb = add_daemon_verb(app, command, "explain",
+                              "Say why a job is where it is, or why it waits", options, explain);
   verb->add_option("JOB", options->job, "The number of the job")->required();
   add_watch_option(*verb, command);
   verb->footer("Example:\n  tangram explain 17");
 }
 
-void add_what_if(CLI::App& app, Command& command) {
+void add_what_if(Verb& app, Command& command) {
   const auto options = std::make_shared<WhatIfOptions>();
-  CLI::App* verb =
-      add_daemon_verb(app, command, "what-if", "Say what would become of a job that is not there",
-                      options, what_if);
+  Verb verb = add_daemon_verb(app, command, "what-if",
+                              "Say what would become of a job that is not there", options, what_if);
   verb->add_option("-p,--profile", options->profile, "The MIG profile it would need; or")
       ->option_text("PROFILE");
   verb->add_option("--gpu-memory", options->gpu_memory,

@@ -168,33 +168,33 @@ Result<void> uncordon(const Options& options, Command& command, Output& out) {
   return change_and_say(options, "uncordon", command, out);
 }
 
-CLI::App* add_verb(CLI::App& app, Command& command, const char* name, const char* help,
-                   const std::shared_ptr<Options>& options,
-                   Result<void> (*action)(const Options&, Command&, Output&)) {
-  CLI::App* verb = add_daemon_verb(app, command, name, help, options, action);
+Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
+              const std::shared_ptr<Options>& options,
+              Result<void> (*action)(const Options&, Command&, Output&)) {
+  Verb verb = add_daemon_verb(app, command, name, help, options, action);
   verb->add_option("GPU", options->gpus, "Their indices, UUIDs or beginnings of them")->required();
   return verb;
 }
 
 }  // namespace
 
-void add_cordon(CLI::App& app, Command& command) {
+void add_cordon(Verb& app, Command& command) {
   add_verb(app, command, "cordon", "Let no more jobs start on GPUs", std::make_shared<Options>(),
            cordon)
       ->footer("Example:\n  tangram cordon 2\nJobs that run there go on; see `tangram drain`.");
 }
 
-void add_uncordon(CLI::App& app, Command& command) {
+void add_uncordon(Verb& app, Command& command) {
   add_verb(app, command, "uncordon", "Put GPUs back into service, also drained ones",
            std::make_shared<Options>(), uncordon)
       ->footer("Example:\n  tangram uncordon 2");
 }
 
-void add_drain(CLI::App& app, Command& command) {
+void add_drain(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = add_verb(app, command, "drain",
-                            "Cordon GPUs, move away what can be moved, wait until they are empty",
-                            options, drain);
+  Verb verb = add_verb(app, command, "drain",
+                       "Cordon GPUs, move away what can be moved, wait until they are empty",
+                       options, drain);
   verb->add_flag("--no-wait", options->no_wait, "Return at once");
   verb->footer(
       "Example:\n  tangram drain 2\n"

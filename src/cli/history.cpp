@@ -142,7 +142,7 @@ Result<void> usage(const UsageOptions& options, Command& command, Output& out) {
 }
 
 template <class Options>
-void add_span(CLI::App& verb, Options& o) {
+void add_span(Verb& verb, Options& o) {
   verb.add_option("--user", o.user, "Only this user's")->option_text("USER");
   verb.add_option("--since", o.since, "Only since then, as 2d (ago) or 2026-11-16")
       ->option_text("WHEN");
@@ -151,26 +151,25 @@ void add_span(CLI::App& verb, Options& o) {
 
 }  // namespace
 
-void add_history(CLI::App& app, Command& command) {
+void add_history(Verb& app, Command& command) {
   const auto options = std::make_shared<HistoryOptions>();
-  CLI::App* verb = add_daemon_verb(app, command, "history", "List jobs that are over, newest first",
-                                   options, history);
+  Verb verb = add_daemon_verb(app, command, "history", "List jobs that are over, newest first",
+                              options, history);
   add_span(*verb, *options);
   verb->add_option("--profile", options->profile, "Only those of this profile")
       ->option_text("PROFILE");
   verb->add_option("--state", options->state, "Only those that ended so, as failed")
       ->option_text("STATE");
   verb->add_option("--limit", options->limit, "At most so many (default: 50)")
-      ->check(CLI::Range(1, 1'000'000))
+      ->between(1, 1'000'000)
       ->option_text("N");
   add_watch_option(*verb, command);
   verb->footer("Example:\n  tangram history --state failed --since 2d");
 }
 
-void add_usage(CLI::App& app, Command& command) {
+void add_usage(Verb& app, Command& command) {
   const auto options = std::make_shared<UsageOptions>();
-  CLI::App* verb =
-      add_daemon_verb(app, command, "usage", "Sum up what users have used", options, usage);
+  Verb verb = add_daemon_verb(app, command, "usage", "Sum up what users have used", options, usage);
   add_span(*verb, *options);
   add_watch_option(*verb, command);
   verb->footer(

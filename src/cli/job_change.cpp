@@ -58,29 +58,29 @@ Result<void> release(const Options& options, Command& command, Output& out) {
   return change(options, "release", state_text, command, out);
 }
 
-CLI::App* add_verb(CLI::App& app, Command& command, const char* name, const char* help,
-                   Result<void> (*action)(const Options&, Command&, Output&)) {
+Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
+              Result<void> (*action)(const Options&, Command&, Output&)) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = add_daemon_verb(app, command, name, help, options, action);
+  Verb verb = add_daemon_verb(app, command, name, help, options, action);
   verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
   return verb;
 }
 
 }  // namespace
 
-void add_cancel(CLI::App& app, Command& command) {
+void add_cancel(Verb& app, Command& command) {
   add_verb(app, command, "cancel", "End jobs, or take them off the queue", cancel)
       ->footer("Example:\n  tangram cancel $(tangram ps -q --name train)");
 }
 
-void add_hold(CLI::App& app, Command& command) {
+void add_hold(Verb& app, Command& command) {
   add_verb(app, command, "hold", "Keep queued jobs from starting", hold)
       ->footer(
           "Example:\n  tangram hold 17 18\n"
           "Only a job that waits can be held; jobs behind it may start before it.");
 }
 
-void add_release(CLI::App& app, Command& command) {
+void add_release(Verb& app, Command& command) {
   add_verb(app, command, "release", "Let held jobs start", release)
       ->footer("Example:\n  tangram release 17");
 }

@@ -113,9 +113,9 @@ Result<void> list(Options options, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_ps(CLI::App& app, Command& command) {
+void add_ps(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("ps", "List the jobs");
+  Verb verb = app.add_subcommand("ps", "List the jobs");
   verb->add_flag("-a,--all", options->all, "Those that are over too");
   verb->add_option("--user", options->user, "Only this user's")->option_text("USER");
   verb->add_flag("--mine", options->mine, "Only one's own");

@@ -33,14 +33,14 @@ Result<void> logs(const Options& options) {
 
 }  // namespace
 
-void add_logs(CLI::App& app, Command& command) {
+void add_logs(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("logs", "Print what a job printed");
+  Verb verb = app.add_subcommand("logs", "Print what a job printed");
   verb->add_option("JOB", options->job, "The number of the job")->required();
   verb->add_flag("-f,--follow", options->follow, "Go on until the job is over");
   verb->add_flag("--stderr", options->errors, "Its standard error instead of its standard output");
   verb->add_option("--tail", options->tail, "Only the last lines")
-      ->check(CLI::Range(0, 1'000'000'000))
+      ->between(0, 1'000'000'000)
       ->option_text("N");
   add_daemon_options(*verb, options->daemon);
   verb->footer("Example:\n  tangram logs -f --tail 10 17");

@@ -88,9 +88,9 @@ Result<void> move(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_move(CLI::App& app, Command& command) {
+void add_move(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb =
+  Verb verb =
       add_daemon_verb(app, command, "move", "Move a running job to another place", options, move);
   verb->add_option("JOB", options->job, "The number of the job")->required();
   verb->add_option("--to", options->to,

@@ -239,7 +239,7 @@ std::string as_typed(const std::string& message) {
 
 }  // namespace
 
-void add_job_options(CLI::App& verb, JobOptions& o) {
+void add_job_options(Verb& verb, JobOptions& o) {
   const auto text = [&verb](const char* name, std::string& value, const char* help,
                             const char* form) {
     verb.add_option(name, value, help)->option_text(form);
@@ -248,14 +248,14 @@ void add_job_options(CLI::App& verb, JobOptions& o) {
   text("--gpu-memory", o.gpu_memory, "the smallest profile with so much memory, as 8GiB", "SIZE");
   text("--name", o.name, "A name for people (default: the command's)", "NAME");
   verb.add_option("--kind", o.kind, "batch (runs to its end, the default) or service")
-      ->check(CLI::IsMember({"batch", "service"}))
+      ->one_of({"batch", "service"})
       ->option_text("KIND");
   verb.add_flag("--service", o.service, "The same as --kind service")->excludes("--kind");
   verb.add_option("--port", o.port, "The port at which clients find a service (default: chosen)")
       ->option_text("PORT");
   verb.add_option("--endpoint", o.endpoint,
                   "How they reach it wherever it is: http, tcp or none (default: as its probe)")
-      ->check(CLI::IsMember({"http", "tcp", "none"}))
+      ->one_of({"http", "tcp", "none"})
       ->option_text("MODE");
   text("--host", o.host, "The address its endpoint listens on, as 0.0.0.0", "ADDRESS");
   verb.add_flag("--forwarded", o.forwarded, "Its endpoint adds X-Forwarded-For, -Host and -Proto");
@@ -274,7 +274,7 @@ void add_job_options(CLI::App& verb, JobOptions& o) {
   verb.add_option(
           "--move", o.move,
           "How it may be moved while it runs: replica (services), checkpoint (batch) or never")
-      ->check(CLI::IsMember({"replica", "checkpoint", "never"}))
+      ->one_of({"replica", "checkpoint", "never"})
       ->option_text("WAY");
   verb.add_flag("--pin", o.pin, "The same as --move never")->excludes("--move");
   text("--move-signal", o.move_signal, "Asks it for a checkpoint (default: USR1)", "SIGNAL");
@@ -282,7 +282,7 @@ void add_job_options(CLI::App& verb, JobOptions& o) {
        "TIME");
   text("--grace", o.grace, "Between SIGTERM and SIGKILL when it is stopped, as 30s", "TIME");
   verb.add_option("--restart", o.restart, "Run it again: never (the default), on-failure or always")
-      ->check(CLI::IsMember({"never", "on-failure", "always"}))
+      ->one_of({"never", "on-failure", "always"})
       ->option_text("WHEN");
   verb.add_option("--max-restarts", o.max_restarts, "At most so often (default: 3)")
       ->option_text("N");

@@ -26,7 +26,7 @@ struct JobOptions {
   bool hold = false;
 };
 
-void add_job_options(CLI::App& verb, JobOptions& options);
+void add_job_options(Verb& verb, JobOptions& options);
 [[nodiscard]] Result<api::JobRequest> job_request(const JobOptions& options,
                                                   const std::vector<std::string>& trailing);
 

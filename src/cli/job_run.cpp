@@ -106,9 +106,9 @@ Result<void> run(const Options& options, Command& command) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Command& command) {
+void add_run(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("run", "Run a command as a job, as if it were started here");
+  Verb verb = app.add_subcommand("run", "Run a command as a job, as if it were started here");
   add_job_options(*verb, options->job);
   verb->add_flag("-q,--quiet", options->quiet, "Say nothing about waiting");
   add_daemon_options(*verb, options->daemon);

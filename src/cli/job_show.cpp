@@ -139,9 +139,9 @@ Result<void> show(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_show(CLI::App& app, Command& command) {
+void add_show(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb =
+  Verb verb =
       add_daemon_verb(app, command, "show", "Show all there is to know of a job", options, show);
   verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
   add_watch_option(*verb, command);

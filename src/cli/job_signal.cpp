@@ -36,10 +36,9 @@ Result<void> send(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_signal(CLI::App& app, Command& command) {
+void add_signal(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      add_daemon_verb(app, command, "signal", "Send a running job a signal", options, send);
+  Verb verb = add_daemon_verb(app, command, "signal", "Send a running job a signal", options, send);
   verb->add_option("JOB", options->job, "The number of the job")->required();
   verb->add_option("SIGNAL", options->signal, "Its name or number, as USR1, SIGHUP or 10")
       ->required();

@@ -50,9 +50,9 @@ Result<void> submit(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_submit(CLI::App& app, Command& command) {
+void add_submit(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("submit", "Give the daemon a job; prints its number");
+  Verb verb = app.add_subcommand("submit", "Give the daemon a job; prints its number");
   add_job_options(*verb, options->job);
   verb->add_flag("--wait", options->wait, "Return when it is over, with its exit code");
   add_daemon_options(*verb, options->daemon);

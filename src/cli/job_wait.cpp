@@ -48,9 +48,9 @@ Result<void> wait(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_wait(CLI::App& app, Command& command) {
+void add_wait(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("wait", "Return when jobs are over, with their exit code");
+  Verb verb = app.add_subcommand("wait", "Return when jobs are over, with their exit code");
   verb->add_option("JOB", options->jobs, "The numbers of the jobs")->required();
   verb->add_flag("--running", options->running, "Return when they run, or are over already");
   verb->add_option("--timeout", options->timeout,

@@ -94,9 +94,9 @@ Result<void> run(const LabOptions& options, const std::vector<std::string>& all,
   return {};
 }
 
-void add_suite(CLI::App& lab, Command& command, const char* name, const char* summary,
+void add_suite(Verb& lab, Command& command, const char* name, const char* summary,
                const std::vector<std::string>& all, const char* title) {
-  CLI::App* verb = lab.add_subcommand(name, summary);
+  Verb verb = lab.add_subcommand(name, summary);
   const auto o = std::make_shared<LabOptions>();
   o->suite.title = title;
   o->suite.out = std::string("report") + (std::string_view(name) == "paper" ? "" : "-extra");
@@ -111,7 +111,7 @@ void add_suite(CLI::App& lab, Command& command, const char* name, const char* su
   verb->add_option("--threads", o->suite.study.threads,
                    "Threads (one per core); they do not change the results")
       ->option_text("N")
-      ->check(CLI::Range(0U, 1024U));
+      ->between(0U, 1024U);
   verb->add_option("--knob", o->knobs, "An assumption of the world; see `tangram sim knobs`")
       ->option_text("NAME=VALUE")
       ->take_all();
@@ -127,8 +127,8 @@ void add_suite(CLI::App& lab, Command& command, const char* name, const char* su
 
 }  // namespace
 
-void add_lab(CLI::App& app, Command& command) {
-  CLI::App* lab = app.add_subcommand("lab", "The paper's experiments, and ours, as a report");
+void add_lab(Verb& app, Command& command) {
+  Verb lab = app.add_subcommand("lab", "The paper's experiments, and ours, as a report");
   lab->require_subcommand(0, 1);
   lab->footer("Example:\n  tangram lab paper --out report && xdg-open report/index.html");
   add_suite(*lab, command, "paper", "All experiments of the paper", lab::paper_suite(),

@@ -169,12 +169,12 @@ Result<void> lease_and_run(const Options& options, Command& command, Output& out
 
 }  // namespace
 
-void add_lease(CLI::App& app, Command& command) {
+void add_lease(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("lease", "Run a command here on an instance that is leased");
+  Verb verb = app.add_subcommand("lease", "Run a command here on an instance that is leased");
   verb->require_subcommand(0, 1);
-  const auto text = [verb](const char* name, std::string& value, const char* help,
-                           const char* form) {
+  const auto text = [&verb](const char* name, std::string& value, const char* help,
+                            const char* form) {
     verb->add_option(name, value, help)->option_text(form);
   };
   text("-p,--profile", options->profile, "The MIG profile that is needed, as 2g.10gb; or",
@@ -207,7 +207,7 @@ void add_lease(CLI::App& app, Command& command) {
       "code is the command's: 128 and the signal if one ended it, 126 or 127 if it\n"
       "cannot be started; 125 if Tangram has no lease for it.");
   verb->callback([&command, options, verb] {
-    if (!verb->get_subcommands().empty()) return;
+    if (verb.has_chosen()) return;
     command.failure_code = kOwnFailure;
     command.run = [&command, options](Output& out) {
       return lease_and_run(*options, command, out);

@@ -178,7 +178,7 @@ Result<void> show(const ChangeOptions& options, Command& command, Output& out) {
   return {};
 }
 
-void add_names(CLI::App& verb, ChangeOptions& options) {
+void add_names(Verb& verb, ChangeOptions& options) {
   verb.add_option("LEASE", options.leases, "Their numbers; or");
   verb.add_option("--key", options.key, "the key with which it was taken")->option_text("KEY");
   verb.add_option("--user", options.user, "With --key: for whom it was taken (default: you)")
@@ -213,32 +213,32 @@ void print(const api::LeaseView& lease, Output& out) {
   facts.print(out);
 }
 
-void add_lease_list(CLI::App& lease, Command& command) {
-  CLI::App* verb = add_daemon_verb(lease, command, "list", "List the leases that are not over",
-                                   std::make_shared<ListOptions>(), list);
+void add_lease_list(Verb& lease, Command& command) {
+  Verb verb = add_daemon_verb(lease, command, "list", "List the leases that are not over",
+                              std::make_shared<ListOptions>(), list);
   add_watch_option(*verb, command);
 }
 
-void add_lease_renew(CLI::App& lease, Command& command) {
+void add_lease_renew(Verb& lease, Command& command) {
   const auto options = std::make_shared<ChangeOptions>();
-  CLI::App* verb =
+  Verb verb =
       add_daemon_verb(lease, command, "renew", "Let leases live on from now", options, renew);
   verb->add_option("LEASE", options->leases, "Their numbers")->required();
   verb->add_option("--ttl", options->ttl, "A new time to live, as 1h (default: the one it has)")
       ->option_text("TIME");
 }
 
-void add_lease_release(CLI::App& lease, Command& command) {
+void add_lease_release(Verb& lease, Command& command) {
   const auto options = std::make_shared<ChangeOptions>();
-  CLI::App* verb =
+  Verb verb =
       add_daemon_verb(lease, command, "release",
                       "End leases; the instance is free once it is empty", options, release);
   add_names(*verb, *options);
 }
 
-void add_lease_show(CLI::App& lease, Command& command) {
+void add_lease_show(Verb& lease, Command& command) {
   const auto options = std::make_shared<ChangeOptions>();
-  CLI::App* verb =
+  Verb verb =
       add_daemon_verb(lease, command, "show", "Show leases, with their environment", options, show);
   add_names(*verb, *options);
 }

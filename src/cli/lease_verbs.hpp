@@ -9,9 +9,9 @@ namespace tangram::cli {
 
 void print(const api::LeaseView& lease, Output& out);
 
-void add_lease_list(CLI::App& lease, Command& command);
-void add_lease_show(CLI::App& lease, Command& command);
-void add_lease_renew(CLI::App& lease, Command& command);
-void add_lease_release(CLI::App& lease, Command& command);
+void add_lease_list(Verb& lease, Command& command);
+void add_lease_show(Verb& lease, Command& command);
+void add_lease_renew(Verb& lease, Command& command);
+void add_lease_release(Verb& lease, Command& command);
 
 }  // namespace tangram::cli

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <CLI/CLI.hpp>
+
 #include "base/text.hpp"
 #include "cli/completion.hpp"
 #include "cli/manual.hpp"
@@ -65,9 +67,9 @@ Result<void> man(const Options& options, const CLI::App& root, Output& out) {
 
 }  // namespace
 
-void add_man(CLI::App& app, Command& command) {
+void add_man(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("man", "Print the manual page of a verb, or of all");
+  Verb verb = app.add_subcommand("man", "Print the manual page of a verb, or of all");
   verb->add_option("VERB", options->verb, "The verb (default: the program)");
   verb->add_option("--into", options->into,
                    "Write all pages and the completion scripts into a folder")

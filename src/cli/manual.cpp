@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/text.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.hpp"
 
 namespace tangram::cli {
 

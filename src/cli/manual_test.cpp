@@ -1,5 +1,6 @@
 #include "cli/manual.hpp"
 
+#include <CLI/CLI.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -121,10 +121,10 @@ Result<void> frag(const Options& options, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_mig_frag(CLI::App& mig, Command& command) {
+void add_mig_frag(Verb& mig, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = mig.add_subcommand("frag", "Show the fragmentation cost of a layout, and why");
-  CLI::Option* model = verb->add_option("MODEL", options->model, kModelHelp);
+  Verb verb = mig.add_subcommand("frag", "Show the fragmentation cost of a layout, and why");
+  Option model = verb->add_option("MODEL", options->model, kModelHelp);
   verb->add_option("PLACEMENT", options->placements,
                    "What stands on the GPU, as PROFILE@START; none: an empty GPU");
   add_output_options(*verb, command);
@@ -140,7 +140,7 @@ void add_mig_frag(CLI::App& mig, Command& command) {
       "  tangram mig frag A100-40GB 3g.20gb@0 --json\n"
       "  tangram mig frag --jsonl < layouts.jsonl");
   verb->callback([&command, options, model] {
-    if (model->count() == 0 && !options->rows) throw CLI::RequiredError("MODEL");
+    if (model->count() == 0 && !options->rows) refuse_missing("MODEL");
     command.run = [&command, options](Output& out) { return frag(*options, command.json, out); };
   });
 }

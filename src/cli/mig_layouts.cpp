@@ -116,28 +116,25 @@ Result<void> layouts(const Options& options, bool as_json, Output& out) {
 }
 
 // CLI11 would also take 0x10 and 010.
-CLI::Validator plain_number() {
-  return {[](const std::string& text) {
-            if (parse_int(text, 1, kMostLayouts)) return std::string();
-            return cat(tangram::quoted(text), " is no whole number from 1 to ", kMostLayouts);
-          },
-          "", "number"};
+std::string judge_number(const std::string& text) {
+  if (parse_int(text, 1, kMostLayouts)) return "";
+  return cat(tangram::quoted(text), " is no whole number from 1 to ", kMostLayouts);
 }
 
 }  // namespace
 
-void add_mig_layouts(CLI::App& mig, Command& command) {
+void add_mig_layouts(Verb& mig, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = mig.add_subcommand("layouts", "List all reachable layouts with their cost");
+  Verb verb = mig.add_subcommand("layouts", "List all reachable layouts with their cost");
   verb->add_option("MODEL", options->model, kModelHelp)->required();
   verb->add_flag("--variants", options->variants,
                  "Also with profiles that differ only in engines (+me, -me, +gfx), within limits");
   verb->add_option("--sort", options->sort,
                    "By size (fewest instances first, the default) or by cost")
-      ->check(CLI::IsMember({"size", "cost"}))
+      ->one_of({"size", "cost"})
       ->option_text("KEY");
   verb->add_option("--limit", options->limit, "At most this many")
-      ->check(plain_number())
+      ->check(judge_number)
       ->option_text("N");
   add_output_options(*verb, command);
   verb->add_flag("--jsonl", options->rows,

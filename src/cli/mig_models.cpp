@@ -59,8 +59,8 @@ void print_text(Output& out) {
 
 }  // namespace
 
-void add_mig_models(CLI::App& mig, Command& command) {
-  CLI::App* verb = mig.add_subcommand("models", "List the built-in GPU models");
+void add_mig_models(Verb& mig, Command& command) {
+  Verb verb = mig.add_subcommand("models", "List the built-in GPU models");
   add_output_options(*verb, command);
   verb->footer("Examples:\n  tangram mig models\n  tangram mig models --json");
   verb->callback([&command] {

@@ -163,9 +163,9 @@ Result<void> place(const Options& options, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_mig_place(CLI::App& mig, Command& command) {
+void add_mig_place(Verb& mig, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb =
+  Verb verb =
       mig.add_subcommand("place", "Show where a new instance could stand, and the best start");
   verb->add_option("MODEL", options->model, kModelHelp)->required();
   verb->add_option("PROFILE", options->profile, "What is to be placed, as in 2g.10gb")->required();

@@ -149,9 +149,9 @@ Result<void> show(const Options& options, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_mig_show(CLI::App& mig, Command& command) {
+void add_mig_show(Verb& mig, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb =
+  Verb verb =
       mig.add_subcommand("show", "Show the profiles of a GPU model and where each may stand");
   verb->add_option("MODEL", options->model, kModelHelp)->required();
   add_output_options(*verb, command);

@@ -52,9 +52,9 @@ Result<void> gpus(const DaemonOptions& options, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_gpus(CLI::App& app, Command& command) {
+void add_gpus(Verb& app, Command& command) {
   const auto options = std::make_shared<DaemonOptions>();
-  CLI::App* verb = app.add_subcommand("gpus", "Show the GPUs and which job stands where");
+  Verb verb = app.add_subcommand("gpus", "Show the GPUs and which job stands where");
   add_daemon_options(*verb, *options);
   add_output_options(*verb, command);
   add_watch_option(*verb, command);

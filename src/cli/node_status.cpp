@@ -59,10 +59,9 @@ Result<void> status(const DaemonOptions& options, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_status(CLI::App& app, Command& command) {
+void add_status(Verb& app, Command& command) {
   const auto options = std::make_shared<DaemonOptions>();
-  CLI::App* verb =
-      app.add_subcommand("status", "Show how the daemon fares and what could start now");
+  Verb verb = app.add_subcommand("status", "Show how the daemon fares and what could start now");
   add_daemon_options(*verb, *options);
   add_output_options(*verb, command);
   add_watch_option(*verb, command);

@@ -61,8 +61,8 @@ Result<void> list(bool as_json, Output& out) {
 
 }  // namespace
 
-void add_policies(CLI::App& app, Command& command) {
-  CLI::App* verb = app.add_subcommand("policies", "List the scheduling policies");
+void add_policies(Verb& app, Command& command) {
+  Verb verb = app.add_subcommand("policies", "List the scheduling policies");
   add_output_options(*verb, command);
   verb->footer(
       "Names ending in -style are modelled after other systems, not ports of them; the\n"

@@ -16,8 +16,8 @@ Result<void> compare(const GridOptions& o, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_sim_compare(CLI::App& sim, Command& command) {
-  CLI::App* verb = sim.add_subcommand("compare", "Simulate several policies on the same seeds");
+void add_sim_compare(Verb& sim, Command& command) {
+  Verb verb = sim.add_subcommand("compare", "Simulate several policies on the same seeds");
   const auto options = std::make_shared<GridOptions>();
   add_grid_options(*verb, *options);
   add_output_options(*verb, command);

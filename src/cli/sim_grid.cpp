@@ -155,7 +155,7 @@ std::string grid_json(const std::vector<CellResult>& cells, const std::string& v
 
 }  // namespace
 
-void add_grid_options(CLI::App& verb, GridOptions& o) {
+void add_grid_options(Verb& verb, GridOptions& o) {
   add_sim_options(verb, o.sim);
   verb.add_option("--policies", o.policies,
                   "What to compare: PLACEMENT or PLACEMENT/MIGRATION, parted by commas; the first "

@@ -20,7 +20,7 @@ struct GridOptions {
   unsigned threads = 0;
 };
 
-void add_grid_options(CLI::App& verb, GridOptions& options);
+void add_grid_options(Verb& verb, GridOptions& options);
 
 // One cell: its name and the simulation it stands for.
 struct GridCell {

@@ -36,8 +36,8 @@ Result<void> list(bool as_json, Output& out) {
 
 }  // namespace
 
-void add_sim_knobs(CLI::App& sim, Command& command) {
-  CLI::App* verb = sim.add_subcommand("knobs", "List the assumptions of the simulated world");
+void add_sim_knobs(Verb& sim, Command& command) {
+  Verb verb = sim.add_subcommand("knobs", "List the assumptions of the simulated world");
   add_output_options(*verb, command);
   verb->footer(
       "Where each default comes from: docs/simulator.md.\n"

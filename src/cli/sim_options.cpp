@@ -6,11 +6,11 @@ namespace {
 
 // Options under one heading of the help.
 struct Heading {
-  CLI::App& verb;
+  Verb& verb;
   const char* name;
 
   template <class T>
-  CLI::Option* option(const char* option, const char* value, T& to, const char* help) const {
+  Option option(const char* option, const char* value, T& to, const char* help) const {
     return verb.add_option(option, to, help)->option_text(value)->group(name);
   }
   void flag(const char* option, bool& to, const char* help) const {
@@ -66,7 +66,7 @@ void add_world(const Heading& h, SimOptions& o) {
 
 }  // namespace
 
-void add_sim_options(CLI::App& verb, SimOptions& o) {
+void add_sim_options(Verb& verb, SimOptions& o) {
   add_node({verb, "Node"}, o);
   add_workload({verb, "Workload"}, o);
   add_policy({verb, "Policy"}, o);

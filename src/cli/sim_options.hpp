@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.hpp"
+#include "cli/command_line.hpp"
 #include "sim/simulate.hpp"
 #include "sim/traces.hpp"
 
@@ -49,7 +48,7 @@ struct SimOptions {
   std::uint64_t seed = 1;
 };
 
-void add_sim_options(CLI::App& verb, SimOptions& options);
+void add_sim_options(Verb& verb, SimOptions& options);
 
 // What can be simulated, checked: the setting, and the workload for any seed.
 struct SimPlan {

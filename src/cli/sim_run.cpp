@@ -229,8 +229,8 @@ Result<void> run(const RunOptions& o, bool as_json, Output& out) {
 
 }  // namespace
 
-void add_sim_run(CLI::App& sim, Command& command) {
-  CLI::App* verb = sim.add_subcommand("run", "Simulate one workload under one policy");
+void add_sim_run(Verb& sim, Command& command) {
+  Verb verb = sim.add_subcommand("run", "Simulate one workload under one policy");
   const auto options = std::make_shared<RunOptions>();
   add_sim_options(*verb, options->sim);
   const char* group = "Files";

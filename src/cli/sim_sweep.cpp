@@ -1,6 +1,7 @@
 // `tangram sim sweep`: several values of one quantity, on the same seeds.
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -61,7 +62,8 @@ Result<void> set_value(const std::string& name, const std::string& value, SimOpt
   }
   CLI::App parser;
   SimOptions fresh = o;
-  add_sim_options(parser, fresh);
+  Verb verb(&parser);
+  add_sim_options(verb, fresh);
   try {
     parser.parse(std::vector<std::string>{value, cat("--", name)});  // taken from the back
   } catch (const CLI::ParseError& error) {
@@ -101,8 +103,8 @@ Result<void> sweep(const GridOptions& o, const std::string& text, bool as_json, 
 
 }  // namespace
 
-void add_sim_sweep(CLI::App& sim, Command& command) {
-  CLI::App* verb = sim.add_subcommand("sweep", "Simulate several values of one quantity");
+void add_sim_sweep(Verb& sim, Command& command) {
+  Verb verb = sim.add_subcommand("sweep", "Simulate several values of one quantity");
   const auto options = std::make_shared<GridOptions>();
   const auto vary = std::make_shared<std::string>();
   verb->add_option(

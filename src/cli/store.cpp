@@ -138,10 +138,9 @@ Result<void> replay(const StoreOptions& options, bool as_json, Output& out) {
 
 using Action = Result<void> (*)(const StoreOptions&, bool, Output&);
 
-CLI::App* add_verb(CLI::App& parent, Command& command, const std::string& name,
-                   const std::string& summary, Action action,
-                   const std::shared_ptr<StoreOptions>& options) {
-  CLI::App* verb = parent.add_subcommand(name, summary);
+Verb add_verb(Verb& parent, Command& command, const std::string& name, const std::string& summary,
+              Action action, const std::shared_ptr<StoreOptions>& options) {
+  Verb verb = parent.add_subcommand(name, summary);
   verb->add_option("--state-dir", options->state_dir,
                    "The daemon's state folder (default: $TANGRAM_STATE_DIR, else /var/lib/tangram)")
       ->option_text("DIR");
@@ -156,15 +155,15 @@ CLI::App* add_verb(CLI::App& parent, Command& command, const std::string& name,
 
 }  // namespace
 
-void add_store(CLI::App& app, Command& command) {
-  CLI::App* parent = app.add_subcommand("store", "The daemon's store: check, back up, restore");
+void add_store(Verb& app, Command& command) {
+  Verb parent = app.add_subcommand("store", "The daemon's store: check, back up, restore");
   parent->require_subcommand(0, 1);
   parent->footer("Example:\n  tangram store backup /var/backups/tangram.db");
   const auto options = std::make_shared<StoreOptions>();
   const auto add = [&](const char* name, const char* summary, Action action) {
     return add_verb(*parent, command, name, summary, action, options);
   };
-  CLI::App* verb = add("check", "Check a store, and count what is in it", check);
+  Verb verb = add("check", "Check a store, and count what is in it", check);
   verb->add_option("path", options->path, "The store's file, instead of a state folder's")
       ->option_text("[PATH]");
   verb->add_flag("--replay", options->replay, "Decide the whole journal again and compare");

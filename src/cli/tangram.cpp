@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -134,9 +135,8 @@ int explain(const CLI::App& root, const CLI::ParseError& error) {
   return fail(kExitBadInput, cat(reason, " see `", named.path(), " --help`"));
 }
 
-void add_device(CLI::App& app, Command& command) {
-  CLI::App* device =
-      app.add_subcommand("device", "The GPUs of this machine, or of an emulated one");
+void add_device(Verb& app, Command& command) {
+  Verb device = app.add_subcommand("device", "The GPUs of this machine, or of an emulated one");
   device->require_subcommand(0, 1);
   device->footer("Example:\n  tangram device list --emulate 4xA100-40GB");
   add_device_list(*device, command);
@@ -149,7 +149,7 @@ void add_device(CLI::App& app, Command& command) {
 }
 
 // The verbs of users, which speak to the daemon; they come first.
-void add_jobs(CLI::App& app, Command& command) {
+void add_jobs(Verb& app, Command& command) {
   add_submit(app, command);
   add_run(app, command);
   add_ps(app, command);
@@ -167,7 +167,7 @@ void add_jobs(CLI::App& app, Command& command) {
 }
 
 // The verbs of whoever looks after the node, and of the past.
-void add_node_verbs(CLI::App& app, Command& command) {
+void add_node_verbs(Verb& app, Command& command) {
   add_top(app, command);
   add_gpus(app, command);
   add_status(app, command);
@@ -182,16 +182,16 @@ void add_node_verbs(CLI::App& app, Command& command) {
   add_token(app, command);
 }
 
-void build(CLI::App& app, Command& command) {
-  app.name("tangram");
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.require_subcommand(0, 1);
-  app.set_version_flag("--version", TANGRAM_VERSION, "Print the version and exit");
-  app.set_help_flag("-h,--help", "Print this help and exit");
+void build(CLI::App& root, Command& command) {
+  root.name("tangram");
+  root.formatter(std::make_shared<HelpFormatter>());
+  root.require_subcommand(0, 1);
+  root.set_version_flag("--version", TANGRAM_VERSION, "Print the version and exit");
+  root.set_help_flag("-h,--help", "Print this help and exit");
+  Verb app(&root);
   add_jobs(app, command);
   add_node_verbs(app, command);
-  CLI::App* mig =
-      app.add_subcommand("mig", "The geometry of MIG GPUs: profiles, placements, FragCost");
+  Verb mig = app.add_subcommand("mig", "The geometry of MIG GPUs: profiles, placements, FragCost");
   mig->require_subcommand(0, 1);
   mig->footer("Example:\n  tangram mig frag A100-40GB 2g.10gb@4 1g.5gb@6");
   add_mig_models(*mig, command);
@@ -201,7 +201,7 @@ void build(CLI::App& app, Command& command) {
   add_mig_place(*mig, command);
   add_policies(app, command);
   add_decide(app, command);
-  CLI::App* sim =
+  Verb sim =
       app.add_subcommand("sim", "The scheduler in virtual time: what a policy gives on a workload");
   sim->require_subcommand(0, 1);
   sim->footer("Example:\n  tangram sim compare --policies paper,first-fit --workload normal25");
@@ -292,15 +292,15 @@ int run_unguarded(int argc, const char* const* argv) {
 
 }  // namespace
 
-void add_output_options(CLI::App& verb, Command& command) {
+void add_output_options(Verb& verb, Command& command) {
   verb.add_flag("--json", command.json, "Print JSON");
   add_drawing_options(verb, command);
 }
 
-void add_drawing_options(CLI::App& verb, Command& command) {
+void add_drawing_options(Verb& verb, Command& command) {
   verb.add_option("--color", command.output.color,
                   "Colours: auto (on a terminal, the default), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->one_of({"auto", "always", "never"})
       ->option_text("WHEN");
   verb.add_flag("--ascii", command.output.ascii, "Draw pictures without Unicode");
 }

@@ -111,16 +111,16 @@ Result<void> revoke(const RevokeOptions& options, Command& command, Output& out)
   return {};
 }
 
-void add_create(CLI::App& token, Command& command) {
+void add_create(Verb& token, Command& command) {
   const auto options = std::make_shared<CreateOptions>();
-  CLI::App* verb =
+  Verb verb =
       add_daemon_verb(token, command, "create", "Make a token; prints its secret", options, create);
   verb->add_option("--name", options->name, "A name for people, as ci")->option_text("NAME");
   verb->add_option("--user", options->user, "Whom it stands for (default: you)")
       ->option_text("USER");
   verb->add_option("--scope", options->scope,
                    "read (only look), write (the default) or admin (all that the user may do)")
-      ->check(CLI::IsMember({"read", "write", "admin"}))
+      ->one_of({"read", "write", "admin"})
       ->option_text("SCOPE");
   verb->add_option("--ttl", options->ttl, "It expires after so long (default: 30d)")
       ->option_text("TIME");
@@ -130,8 +130,8 @@ void add_create(CLI::App& token, Command& command) {
 
 }  // namespace
 
-void add_token(CLI::App& app, Command& command) {
-  CLI::App* token = app.add_subcommand("token", "Tokens for the use of the daemon over a network");
+void add_token(Verb& app, Command& command) {
+  Verb token = app.add_subcommand("token", "Tokens for the use of the daemon over a network");
   token->require_subcommand(0, 1);
   add_create(*token, command);
   add_daemon_verb(*token, command, "list", "List your tokens; admins see all",

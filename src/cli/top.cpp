@@ -104,9 +104,9 @@ Result<void> top(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_top(CLI::App& app, Command& command) {
+void add_top(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("top", "Watch GPUs and jobs live; ? shows the keys");
+  Verb verb = app.add_subcommand("top", "Watch GPUs and jobs live; ? shows the keys");
   verb->add_option("--every", options->every,
                    "Look so often, and when something happened (default: 1s)")
       ->option_text("TIME");

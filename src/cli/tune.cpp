@@ -60,10 +60,10 @@ Result<void> tune(const Options& options, Command& command, Output& out) {
 
 }  // namespace
 
-void add_tune(CLI::App& app, Command& command) {
+void add_tune(Verb& app, Command& command) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = add_daemon_verb(app, command, "tune", "Show or change how the scheduler decides",
-                                   options, tune);
+  Verb verb = add_daemon_verb(app, command, "tune", "Show or change how the scheduler decides",
+                              options, tune);
   verb->add_option("KEY=VALUE", options->changes, "What to change; none: show what is in force");
   add_watch_option(*verb, command);
   verb->footer(

@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.hpp"
+#include "cli/command_line.hpp"
 #include "cli/output.hpp"
 
 namespace tangram::cli {
@@ -30,59 +29,59 @@ struct Command {
 };
 
 // --json, --color and --ascii, which nearly every verb has.
-void add_output_options(CLI::App& verb, Command& command);
+void add_output_options(Verb& verb, Command& command);
 // Those without --json.
-void add_drawing_options(CLI::App& verb, Command& command);
+void add_drawing_options(Verb& verb, Command& command);
 
-void add_mig_models(CLI::App& mig, Command& command);
-void add_mig_show(CLI::App& mig, Command& command);
-void add_mig_frag(CLI::App& mig, Command& command);
-void add_mig_layouts(CLI::App& mig, Command& command);
-void add_mig_place(CLI::App& mig, Command& command);
-void add_policies(CLI::App& app, Command& command);
-void add_decide(CLI::App& app, Command& command);
-void add_sim_run(CLI::App& sim, Command& command);
-void add_sim_compare(CLI::App& sim, Command& command);
-void add_sim_sweep(CLI::App& sim, Command& command);
-void add_sim_knobs(CLI::App& sim, Command& command);
-void add_lab(CLI::App& app, Command& command);
-void add_device_list(CLI::App& device, Command& command);
-void add_device_instances(CLI::App& device, Command& command);
-void add_device_create(CLI::App& device, Command& command);
-void add_device_destroy(CLI::App& device, Command& command);
-void add_device_prepare(CLI::App& device, Command& command);
-void add_device_doctor(CLI::App& device, Command& command);
-void add_device_bench(CLI::App& device, Command& command);
-void add_node(CLI::App& app, Command& command);
-void add_emulate(CLI::App& app, Command& command);
-void add_store(CLI::App& app, Command& command);
-void add_submit(CLI::App& app, Command& command);
-void add_run(CLI::App& app, Command& command);
-void add_ps(CLI::App& app, Command& command);
-void add_show(CLI::App& app, Command& command);
-void add_logs(CLI::App& app, Command& command);
-void add_wait(CLI::App& app, Command& command);
-void add_cancel(CLI::App& app, Command& command);
-void add_signal(CLI::App& app, Command& command);
-void add_move(CLI::App& app, Command& command);
-void add_defrag(CLI::App& app, Command& command);
-void add_gpus(CLI::App& app, Command& command);
-void add_status(CLI::App& app, Command& command);
-void add_hold(CLI::App& app, Command& command);
-void add_release(CLI::App& app, Command& command);
-void add_explain(CLI::App& app, Command& command);
-void add_what_if(CLI::App& app, Command& command);
-void add_events(CLI::App& app, Command& command);
-void add_history(CLI::App& app, Command& command);
-void add_usage(CLI::App& app, Command& command);
-void add_lease(CLI::App& app, Command& command);
-void add_token(CLI::App& app, Command& command);
-void add_tune(CLI::App& app, Command& command);
-void add_cordon(CLI::App& app, Command& command);
-void add_uncordon(CLI::App& app, Command& command);
-void add_drain(CLI::App& app, Command& command);
-void add_top(CLI::App& app, Command& command);
-void add_completion(CLI::App& app, Command& command);
-void add_man(CLI::App& app, Command& command);
+void add_mig_models(Verb& mig, Command& command);
+void add_mig_show(Verb& mig, Command& command);
+void add_mig_frag(Verb& mig, Command& command);
+void add_mig_layouts(Verb& mig, Command& command);
+void add_mig_place(Verb& mig, Command& command);
+void add_policies(Verb& app, Command& command);
+void add_decide(Verb& app, Command& command);
+void add_sim_run(Verb& sim, Command& command);
+void add_sim_compare(Verb& sim, Command& command);
+void add_sim_sweep(Verb& sim, Command& command);
+void add_sim_knobs(Verb& sim, Command& command);
+void add_lab(Verb& app, Command& command);
+void add_device_list(Verb& device, Command& command);
+void add_device_instances(Verb& device, Command& command);
+void add_device_create(Verb& device, Command& command);
+void add_device_destroy(Verb& device, Command& command);
+void add_device_prepare(Verb& device, Command& command);
+void add_device_doctor(Verb& device, Command& command);
+void add_device_bench(Verb& device, Command& command);
+void add_node(Verb& app, Command& command);
+void add_emulate(Verb& app, Command& command);
+void add_store(Verb& app, Command& command);
+void add_submit(Verb& app, Command& command);
+void add_run(Verb& app, Command& command);
+void add_ps(Verb& app, Command& command);
+void add_show(Verb& app, Command& command);
+void add_logs(Verb& app, Command& command);
+void add_wait(Verb& app, Command& command);
+void add_cancel(Verb& app, Command& command);
+void add_signal(Verb& app, Command& command);
+void add_move(Verb& app, Command& command);
+void add_defrag(Verb& app, Command& command);
+void add_gpus(Verb& app, Command& command);
+void add_status(Verb& app, Command& command);
+void add_hold(Verb& app, Command& command);
+void add_release(Verb& app, Command& command);
+void add_explain(Verb& app, Command& command);
+void add_what_if(Verb& app, Command& command);
+void add_events(Verb& app, Command& command);
+void add_history(Verb& app, Command& command);
+void add_usage(Verb& app, Command& command);
+void add_lease(Verb& app, Command& command);
+void add_token(Verb& app, Command& command);
+void add_tune(Verb& app, Command& command);
+void add_cordon(Verb& app, Command& command);
+void add_uncordon(Verb& app, Command& command);
+void add_drain(Verb& app, Command& command);
+void add_top(Verb& app, Command& command);
+void add_completion(Verb& app, Command& command);
+void add_man(Verb& app, Command& command);
 
 }  // namespace tangram::cli

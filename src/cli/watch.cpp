@@ -37,19 +37,18 @@ std::string in_place(std::string_view text) {
 
 }  // namespace
 
-void add_watch_option(CLI::App& verb, Command& command) {
+void add_watch_option(Verb& verb, Command& command) {
   const auto take = [&command](const std::vector<std::string>& typed) {
     command.watch = kUsual;
-    if (typed.empty() || typed.front().empty()) return true;
+    if (typed.empty() || typed.front().empty()) return;
     const auto every = api::parse_duration(typed.front());
     constexpr std::chrono::milliseconds kShortest{100};
     if (!every || *every < kShortest) {
-      throw CLI::ValidationError("--watch", "write how often, as 5 (seconds) or 500ms");
+      refuse_value("--watch", "write how often, as 5 (seconds) or 500ms");
     }
     command.watch = *every;
-    return true;
   };
-  verb.add_option("-w,--watch", take, "Repeat it until interrupted (default: every 2s)")
+  verb.add_taker("-w,--watch", take, "Repeat it until interrupted (default: every 2s)")
       ->expected(0, 1)
       ->option_text("[TIME]");
 }

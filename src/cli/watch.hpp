@@ -7,7 +7,7 @@
 
 namespace tangram::cli {
 
-void add_watch_option(CLI::App& verb, Command& command);
+void add_watch_option(Verb& verb, Command& command);
 
 // Runs the command every `command.watch` until SIGINT or SIGTERM. A daemon that goes away is said
 // and waited for; any other error ends it.
