@@ -1,7 +1,8 @@
 // The command line as the verbs see it: they add options to it and say what is asked of their
 // values. Verb and Option point to what CLI11 keeps, and are used as pointers are. One rule: no
 // verb includes CLI11, whose headers cost each file that does some seconds of the compiler; only
-// what looks at the command line as a whole (parsing, help, completion, manual) does.
+// what looks at the command line as a whole (parsing, help, completion, manual, the values of a
+// sweep) does.
 #pragma once
 
 #include <cstddef>

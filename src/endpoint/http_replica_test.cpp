@@ -43,9 +43,9 @@ TEST_F(EndpointHttpReplica, ButNotForWhatMustNotBeDoneTwice) {
   HttpReplica replica("ok");
   start(replica);
   const Peer client = endpoint_.client();
-  EXPECT_EQ(ask(client, get("/")), "ok");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(client, get("/")), "ok");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
-  EXPECT_EQ(replica.connections(), 4);
+  EXPECT_EQ(replica.connections(), 5);  // one is watched, one is idle
 }
 
 // Serves on every connection, and notes how many requests each has carried and which have ended.
@@ -88,13 +88,64 @@ TEST_F(EndpointHttpReplica, UnlessTheReplicaIsKnownToKeepThem) {
   EXPECT_EQ(ask(client, post("/", "x")), "ok");
   EXPECT_TRUE(eventually([&] { return replica.ended() == 2; }));  // the watched one too
   for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
-  EXPECT_EQ(replica.connections(), 3);
   EXPECT_EQ(ask(client, get("/")), "ok");
-  EXPECT_EQ(replica.connections(), 3);
-  // Long before the replica could close it, it is not used for that any more.
-  EXPECT_TRUE(eventually([&] { return replica.ended() == 3; }));
+  EXPECT_LE(replica.connections(), 6);  // 3, unless this machine stood still for half a second
+}
+
+TEST_F(EndpointHttpReplica, OneThatWasIdleForHalfASecondIsNotSure) {
+  Keeper replica;
+  endpoint_.start_to(replica.replica());
+  const Peer client = endpoint_.client();
   EXPECT_EQ(ask(client, post("/", "x")), "ok");
-  EXPECT_EQ(replica.connections(), 4);
+  EXPECT_TRUE(eventually([&] { return replica.ended() == 1; }));
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  std::this_thread::sleep_for(Pool::kLongestSure + milliseconds(50));  // shorter than it is kept
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 3);
+}
+
+TEST_F(EndpointHttpReplica, WhoIsCaughtDuringTheTrialIsNotTrustedAfterIt) {
+  // The first connection is kept; from the second on each ends after one request, without a word.
+  std::atomic<int> begun = 0;
+  std::atomic<int> ended = 0;
+  Replica replica([&](Peer& peer) {
+    const bool is_first = ++begun == 1;
+    while (!hear_message(peer).empty()) {
+      peer.say(response("ok"));
+      if (!is_first) break;
+    }
+    peer.leave();
+    ++ended;
+  });
+  endpoint_.start_to(replica);
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, get("/")), "ok");
+  EXPECT_EQ(ask(client, get("/")), "ok");
+  EXPECT_TRUE(eventually([&] { return ended == 2; }));  // the first by the endpoint
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_EQ(replica.connections(), 5);
+}
+
+TEST_F(EndpointHttpReplica, AClientOfHttp10LeavesNoConnectionBehind) {
+  // Told to close, it does, and does not say so.
+  std::atomic<int> ended = 0;
+  Replica replica([&](Peer& peer) {
+    while (true) {
+      const std::string request = hear_message(peer);
+      if (request.empty()) break;
+      peer.say(response("ok"));
+      if (request.find("Connection: close") != std::string::npos) break;
+    }
+    ++ended;
+  });
+  endpoint_.start_to(replica);
+  const Peer client = endpoint_.client();
+  EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_TRUE(eventually([&] { return ended == 1; }));
+  const Peer old = endpoint_.client();
+  EXPECT_EQ(ask(old, "GET / HTTP/1.0\r\nHost: x\r\n\r\n"), "ok");
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
+  EXPECT_LE(replica.connections(), 6);  // 3, or 8 if each had its own
 }
 
 TEST_F(EndpointHttpReplica, WhatIsKnownIsOfOneReplicaOnly) {
@@ -117,6 +168,8 @@ TEST_F(EndpointHttpReplica, OneThatClosesIdleConnectionsIsNotTrusted) {
   EXPECT_TRUE(eventually([&] { return replica.closed() == 1; }));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
   EXPECT_EQ(replica.connections(), 4);
+  EXPECT_TRUE(eventually([&] { return replica.ended() == 3; }));
+  EXPECT_EQ(replica.closed(), 1);  // none of the others was kept
 }
 
 TEST_F(EndpointHttpReplica, NorIsOneThatBeginsToCloseThem) {
@@ -128,6 +181,7 @@ TEST_F(EndpointHttpReplica, NorIsOneThatBeginsToCloseThem) {
       peer.say(response("ok"));
       if (++served >= 4) break;
     }
+    peer.leave();
     ++ended;
   });
   endpoint_.start_to(replica);
@@ -135,10 +189,10 @@ TEST_F(EndpointHttpReplica, NorIsOneThatBeginsToCloseThem) {
   EXPECT_EQ(ask(client, post("/", "x")), "ok");
   EXPECT_TRUE(eventually([&] { return ended == 1; }));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
-  EXPECT_EQ(replica.connections(), 2);
-  EXPECT_TRUE(eventually([&] { return ended == 2; }));
+  EXPECT_TRUE(eventually([&] { return ended >= 2; }));
+  const int before = replica.connections();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(client, post("/", "x")), "ok");
-  EXPECT_EQ(replica.connections(), 5);
+  EXPECT_EQ(replica.connections(), before + 3);
 }
 
 TEST_F(EndpointHttpReplica, WhatMayNotBeDoneTwiceIsNotSentAgainEither) {
@@ -156,15 +210,19 @@ TEST_F(EndpointHttpReplica, WhatMayNotBeDoneTwiceIsNotSentAgainEither) {
   const Peer client = endpoint_.client();
   EXPECT_EQ(ask(client, post("/", "x")), "ok");
   EXPECT_TRUE(eventually([&] { return ended == 1; }));
-  EXPECT_EQ(ask(client, post("/", "x")), "ok");
-  EXPECT_EQ(ask(client, post("/", "x")), "ok");
-  client.say(post("/", "x"));
-  EXPECT_THAT(client.hear_all(), StartsWith("HTTP/1.1 502 "));
-  EXPECT_EQ(posts, 4);
+  std::string heard = "HTTP/1.1 200 ";
+  int asked = 1;
+  for (; heard.starts_with("HTTP/1.1 200 ") && asked < 20; ++asked) {  // the third, if in time
+    client.say(post("/", "x"));
+    heard = hear_message(client);
+  }
+  EXPECT_THAT(heard, StartsWith("HTTP/1.1 502 "));
+  EXPECT_EQ(posts, asked);
   EXPECT_EQ(endpoint_.master().counts().retried, 0U);
   const Peer next = endpoint_.client();
+  const int before = replica.connections();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(next, post("/", "x")), "ok");
-  EXPECT_EQ(replica.connections(), 5);
+  EXPECT_EQ(replica.connections(), before + 3);
 }
 
 TEST_F(EndpointHttpReplica, AndNotAfterASecondOfIdleness) {
@@ -181,22 +239,23 @@ TEST_F(EndpointHttpReplica, AndNotAfterASecondOfIdleness) {
 }
 
 TEST_F(EndpointHttpReplica, NorAfterAChangeOfRoute) {
-  std::atomic<const Peer*> idle = nullptr;
+  std::array<std::atomic<const Peer*>, 2> idle{};
+  std::atomic<std::size_t> served = 0;
   Gate gate;
   Replica replica([&](Peer& peer) {
     (void)hear_message(peer);
     peer.say(response("ok"));
-    idle = &peer;
+    idle.at(served++) = &peer;
     gate.wait();
   });
   endpoint_.start_to(replica);
   const Peer client = endpoint_.client();
-  EXPECT_EQ(ask(client, get("/")), "ok");
-  EXPECT_TRUE(eventually([&] { return idle != nullptr; }));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(client, get("/")), "ok");  // one of them is watched
+  EXPECT_TRUE(eventually([&] { return idle[0] != nullptr && idle[1] != nullptr; }));
   HttpReplica two("two");
   endpoint_.master().route(2, two.port());
   EXPECT_EQ(endpoint_.master().drained(), (Figures{1, 2, 0, 0}));
-  EXPECT_FALSE(idle.load()->is_silent(0));  // its end is there
+  for (const auto& each : idle) EXPECT_FALSE(each.load()->is_silent(0));  // its end is there
   gate.open();
 }
 
@@ -230,7 +289,7 @@ TEST_F(EndpointHttpReplica, OneThatCouldNotBeSentAgainHasAConnectionOfItsOwn) {
   endpoint_.start_to(replica);
   const Peer client = endpoint_.client();
   const std::string start = "PUT / HTTP/1.1\r\nHost: x\r\n";
-  EXPECT_EQ(ask(client, get("/")), "GET");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(client, get("/")), "GET");
   EXPECT_EQ(ask(client, cat(start, "Content-Length: 200000\r\n\r\n", std::string(200'000, 'b'))),
             "PUT");
   // Nobody knows before how long it is.

@@ -29,6 +29,8 @@ void HttpSession::pass_response() {
     // The client is gone: so is whatever is done for him.
     return end(Ending::kBroken, false);
   }
+  // The client takes its time, and the replica may have been idle all the while.
+  if (!down_.empty()) exchange_.keeps_replica = false;
   if (exchange_.response.is_broken() && down_.empty()) return break_off(Ending::kBroken);
   if (replica_->ended()) on_replica_end();
 }
@@ -84,7 +86,9 @@ bool HttpSession::accept_head(const ResponseHead& head) {
   }
   exchange_.has_response = true;
   exchange_.response = Body(head.framing, head.length);
-  exchange_.keeps_replica = head.keeps_alive() && head.framing != Framing::kUntilClose;
+  // To a request of HTTP/1.0 the replica was told to close, whatever it says now.
+  exchange_.keeps_replica =
+      exchange_.is_11 && head.keeps_alive() && head.framing != Framing::kUntilClose;
   // A client that was never asked for its body may or may not send it: nothing can follow.
   exchange_.keeps_client = exchange_.keeps_client && head.framing != Framing::kUntilClose &&
                            !house_.is_ending &&
@@ -104,7 +108,7 @@ void HttpSession::become_tunnel(const ResponseHead& head) {
 void HttpSession::on_replica_end() {
   if (!exchange_.has_response) {
     if (!down_.empty()) return;
-    if (exchange_.is_reused && !exchange_.is_answered &&
+    if (exchange_.is_reused && !exchange_.is_answered && !replica_->finished() &&
         house_.routes.current() == exchange_.route) {
       house_.pool.distrust();
     }

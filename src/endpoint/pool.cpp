@@ -34,8 +34,13 @@ std::shared_ptr<Wire> Pool::take_sure(Wire::Owner& owner) {
   if (habit_ != Habit::kKeeps || idle_.empty()) return nullptr;
   const Idle& last = idle_.back();
   const auto age = std::chrono::steady_clock::now() - last.since;
-  if (age > kLongestSure || !last.wire->is_silent()) return nullptr;
-  return take(owner);
+  const bool is_open = last.wire->is_silent();
+  if (age <= kLongestSure && is_open) return take(owner);
+  if (!is_open) distrust();
+  // A replica that serves one connection at a time must not wait for this one.
+  last.wire->close();
+  idle_.pop_back();
+  return nullptr;
 }
 
 void Pool::check(std::chrono::steady_clock::time_point now) {
@@ -48,7 +53,9 @@ void Pool::check(std::chrono::steady_clock::time_point now) {
 
 void Pool::check_trial(std::chrono::steady_clock::time_point now) {
   if (!trial_.wire || now - trial_.since <= kLongestIdle) return;
-  habit_ = trial_.wire->is_silent() ? Habit::kKeeps : Habit::kCloses;
+  if (habit_ == Habit::kUnknown) {
+    habit_ = trial_.wire->is_silent() ? Habit::kKeeps : Habit::kCloses;
+  }
   std::exchange(trial_.wire, nullptr)->close();
 }
 

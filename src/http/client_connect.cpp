@@ -131,7 +131,7 @@ std::string ClientSocket::tls_reason(const Status& failure) const {
   const long verdict = ::SSL_get_verify_result(ssl_.get());
   if (verdict != X509_V_OK) return ::X509_verify_cert_error_string(verdict);
   if (failure == boost::asio::error::eof || failure.value() == ECONNRESET) {
-    return "it ended the connection. If it is a tangramd, too many come from here at once: try "
+    return "it ended the connection. If it is a tangramd, too many come at once: try "
            "again "
            "in a few seconds";
   }

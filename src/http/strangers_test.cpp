@@ -228,7 +228,7 @@ TEST(Strangers, MayComeOnlySoOften) {
   EXPECT_TRUE(Far(daemon).is_closed());
   const auto client = Client::open(daemon.url(), {.ca_file = keys.ca()});
   ASSERT_FALSE(client.has_value());
-  EXPECT_THAT(client.error().message, HasSubstr("too many come from here at once: try again"));
+  EXPECT_THAT(client.error().message, HasSubstr("too many come at once: try again"));
 }
 
 // Handshakes are made in a thread of their own: while the daemon's loop is busy they go on.
