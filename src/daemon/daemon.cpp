@@ -127,6 +127,7 @@ Result<void> Daemon::run() {
   spdlog::info("tangramd {} serves {} GPUs on {}", TANGRAM_VERSION, parts_->hardware->gpus().size(),
                config_.socket);
   parts_->loop.run();
+  parts_->engine->close();
   parts_->store.reset();
   spdlog::info("tangramd ends; its jobs go on");
   return {};
@@ -169,7 +170,9 @@ Result<void> Daemon::open() {
   auto store = store::Store::open(config_.state_dir + "/tangram.db", {});
   if (!store) return std::unexpected(store.error());
   parts_->store = *std::move(store);
-  parts_->engine = std::make_unique<Engine>(parts_->loop, *parts_->store);
+  parts_->engine = std::make_unique<Engine>(
+      parts_->loop, *parts_->store,
+      [syncer = std::make_shared<store::Syncer>(*parts_->store)] { return syncer->sync(); });
   if (auto loaded = parts_->engine->load(config_.tuning); !loaded) return loaded;
 
   const auto path = library();
@@ -431,10 +434,15 @@ void Daemon::trim_later(std::chrono::milliseconds wait) {
   parts_->trim.expires_after(wait);
   parts_->trim.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
+    if (!parts_->engine->store_trouble().empty()) return trim_later(kTrimEvery);
     std::vector<std::uint32_t> gone;
     const auto more = parts_->store->trim(config_.retention, gone);
     if (!more) spdlog::error("{}", more.error().message);
-    parts_->supervisor->remove_folders(gone);
+    if (!gone.empty()) {  // once the disk knows that they are gone
+      parts_->engine->post(Input{
+          .event = core::WakeUp{},
+          .done = [this, gone](const Result<void>&) { parts_->supervisor->remove_folders(gone); }});
+    }
     trim_later(more && *more ? kTrimAgain : kTrimEvery);
   });
 }

@@ -23,19 +23,22 @@ namespace {
 
 constexpr std::size_t kMostInputs = 512;  // of one batch: a caller should not wait for ever
 constexpr std::chrono::milliseconds kRetryStore{1'000};
+constexpr std::chrono::seconds kSlowDisk{10};  // then callers need not wait any longer to be told
 constexpr std::size_t kMostOverJobs = 256;
 
 }  // namespace
 
 struct Engine::Timing {
-  explicit Timing(boost::asio::io_context& l) : loop(l), wake(l), retry(l) {}
+  explicit Timing(boost::asio::io_context& l) : loop(l), wake(l), patience(l) {}
   boost::asio::io_context& loop;
-  boost::asio::steady_timer wake;   // the scheduler's
-  boost::asio::steady_timer retry;  // of a store that could not be written
+  boost::asio::steady_timer wake;      // the scheduler's
+  boost::asio::steady_timer patience;  // with the store and the disk
 };
 
-Engine::Engine(boost::asio::io_context& loop, store::Store& store)
-    : store_(store), timing_(std::make_unique<Timing>(loop)) {}
+Engine::Engine(boost::asio::io_context& loop, store::Store& store, Disk::Sync sync)
+    : store_(store),
+      timing_(std::make_unique<Timing>(loop)),
+      disk_(std::make_unique<Disk>(loop, std::move(sync))) {}
 
 Engine::~Engine() = default;
 
@@ -89,8 +92,9 @@ void Engine::schedule_flush() {
 }
 
 void Engine::flush() {
-  if (inputs_.empty()) return;
-  Batch batch;
+  if (inputs_.empty() || batch_ || !disk_) return;
+  auto next = std::make_unique<Batch>();
+  Batch& batch = *next;
   while (!inputs_.empty() && batch.inputs.size() < kMostInputs) {
     batch.inputs.push_back(std::move(inputs_.front()));
     inputs_.pop_front();
@@ -100,19 +104,54 @@ void Engine::flush() {
   batch.changes.scheduler = scheduler_->take_changes();
   record_jobs(batch, batch.changes.scheduler);
   record_instances(batch.changes.scheduler);
-  const std::vector<std::uint64_t> changed = records_.take_changes(batch.changes);
+  batch.changed = records_.take_changes(batch.changes);
   number(batch);
-  const auto begun = std::chrono::steady_clock::now();
-  const auto committed = store_.commit(batch.changes);
-  if (measures_.stored) {
-    measures_.stored(std::chrono::steady_clock::now() - begun, committed.has_value());
-  }
-  if (!committed) {
+  batch.begun = std::chrono::steady_clock::now();
+  if (const auto committed = store_.commit(batch.changes); !committed) {
+    measure_commit(batch, false);
     take_back(batch, committed.error());
     return;
   }
-  if (!std::exchange(store_trouble_, {}).empty()) spdlog::info("the store can be written again");
-  finish(batch, changed);
+  end_trouble();  // the disk may have its own
+  batch_ = std::move(next);
+  sync();
+}
+
+void Engine::measure_commit(const Batch& batch, bool good) const {
+  if (measures_.stored) measures_.stored(std::chrono::steady_clock::now() - batch.begun, good);
+}
+
+void Engine::sync() {
+  disk_->sync([this](const Result<store::Synced>& done) {
+    timing_->patience.cancel();
+    synced(done);
+  });
+  after(kSlowDisk, [this, begun = batch_->begun] {
+    if (!batch_ || batch_->begun != begun) return;  // it came just in time
+    refuse_waiting({ErrorCode::kUnavailable,
+                    cat("the disk has not taken in the store ", store_.path(), " for ",
+                        kSlowDisk.count(), " s. It goes on by itself once the disk does; look at ",
+                        "the kernel's log and at who else uses the disk.")});
+  });
+}
+
+// What could not be put on the disk is in the store all the same, and nobody can say whether it
+// would be there after a crash: so its callers wait, and the disk is asked again.
+void Engine::synced(const Result<store::Synced>& done) {
+  measure_commit(*batch_, done.has_value());
+  if (!done) {
+    refuse_waiting(done.error());
+    after(kRetryStore, [this] { sync(); });
+    return;
+  }
+  if (std::exchange(log_trouble_, done->log_trouble) != done->log_trouble) {
+    spdlog::warn("{}",
+                 log_trouble_.empty() ? "the log is brought into the store again" : log_trouble_);
+  }
+  end_trouble();
+  const std::unique_ptr<Batch> batch = std::move(batch_);
+  finish(*batch);
+  ring();
   if (!inputs_.empty()) schedule_flush();
 }
 
@@ -160,7 +199,7 @@ void Engine::number(Batch& batch) const {
   }
 }
 
-void Engine::finish(Batch& batch, const std::vector<std::uint64_t>& changed) {
+void Engine::finish(Batch& batch) {
   for (const Input& input : batch.inputs) die_if_committed(input.event);
   for (const core::Action& action : batch.actions) {
     perform(action);
@@ -173,14 +212,12 @@ void Engine::finish(Batch& batch, const std::vector<std::uint64_t>& changed) {
   for (Input& input : batch.inputs) {
     if (input.done) input.done({});
   }
-  if (changed_ && !changed.empty()) changed_(changed);
+  if (changed_ && !batch.changed.empty()) changed_(batch.changed);
   records_.forget_over();
 }
 
 // Nothing of the batch has happened. The scheduler and the records are read back; facts wait.
 void Engine::take_back(Batch& batch, const Error& error) {
-  if (store_trouble_ != error.message) spdlog::error("{}", error.message);
-  store_trouble_ = error.message;
   const std::uint64_t last_job = records_.last_job();
   const auto reloaded = load(core::Tuning(first_tuning_));  // a copy: load() replaces it
   if (!reloaded) {
@@ -190,21 +227,70 @@ void Engine::take_back(Batch& batch, const Error& error) {
   }
   records_.skip_jobs(last_job);
   for (Input& input : inputs_) batch.inputs.push_back(std::move(input));
-  inputs_.clear();
-  for (Input& input : batch.inputs) {
+  inputs_ = std::move(batch.inputs);
+  refuse_waiting(error);
+  after(kRetryStore, [this] {
+    // A probe of the store even when no fact waits, so that callers are served again.
+    if (inputs_.empty()) inputs_.push_back(Input{.event = core::WakeUp{}});
+    flush();
+  });
+}
+
+// Whoever asks for something is told why not; facts of the world wait.
+void Engine::refuse_waiting(const Error& error) {
+  if (store_trouble_ != error.message) spdlog::error("{}", error.message);
+  store_trouble_ = error.message;
+  std::deque<Input> waiting = std::exchange(inputs_, {});
+  for (Input& input : waiting) {
     if (!input.wish) {
       inputs_.push_back(std::move(input));
     } else if (input.done) {
       input.done(std::unexpected(Error{ErrorCode::kUnavailable, error.message}));
     }
   }
-  timing_->retry.expires_after(kRetryStore);
-  timing_->retry.async_wait([this](const boost::system::error_code& stopped) {
-    if (stopped) return;
-    // A probe of the store even when no fact waits, so that callers are served again.
-    if (inputs_.empty()) inputs_.push_back(Input{.event = core::WakeUp{}});
-    flush();
+  ring();
+}
+
+void Engine::end_trouble() {
+  if (!std::exchange(store_trouble_, {}).empty()) spdlog::info("the store can be written again");
+}
+
+void Engine::after(std::chrono::milliseconds time, std::function<void()> what) {
+  timing_->patience.expires_after(time);
+  timing_->patience.async_wait([what = std::move(what)](const boost::system::error_code& stopped) {
+    if (!stopped) what();
   });
+}
+
+bool Engine::is_lasting(std::optional<std::uint64_t> job) const {
+  if (!batch_ || !store_trouble_.empty()) return true;
+  if (!job) return false;
+  const store::Changes& changes = batch_->changes;
+  const auto touch = [&](const auto& rows) {
+    return std::ranges::any_of(rows, [&](const auto& row) { return row.job == *job; });
+  };
+  const bool changed = std::ranges::find(batch_->changed, *job) != batch_->changed.end();
+  return !changed && !touch(changes.runs) && !touch(changes.moves) && !touch(changes.leases);
+}
+
+std::shared_ptr<void> Engine::when_lasting(std::function<void()> ring) {
+  auto waits = std::make_shared<std::function<void()>>(std::move(ring));
+  waiting_.push_back(waits);
+  return waits;
+}
+
+// Whoever still waits is rung again; he may leave, or bring others.
+void Engine::ring() {
+  std::erase_if(waiting_, [](const auto& each) { return each.expired(); });
+  for (const auto& each : std::vector(waiting_)) {
+    if (const auto waits = each.lock()) (*waits)();
+  }
+}
+
+void Engine::close() {
+  timing_->wake.cancel();
+  timing_->patience.cancel();
+  disk_.reset();
 }
 
 void Engine::perform(const core::Action& action) {

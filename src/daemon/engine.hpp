@@ -1,11 +1,16 @@
 // Engine: the one place where the world's news become decisions. Inputs wait until the loop has
 // nothing else at hand; then they are stepped one after the other, and the events, the state they
-// produced and the records are committed in one transaction. Only then are the scheduler's actions
-// performed and callers answered. One rule: what is not committed has not happened: if the store
-// cannot be written, everything is taken back from the store, wishes of callers are refused, and
-// facts of the world wait and are tried again.
+// produced and the records are committed in one transaction. While the Disk takes it in, the loop
+// serves others, and further inputs gather. Then the scheduler's actions are performed, what
+// happened is told and wishes are answered; then comes the next batch. Meanwhile the scheduler and
+// the records are ahead of the disk: who would tell of them asks is_lasting() first. One rule: what
+// is not on the disk has not happened: nothing follows from it, and nobody is told of it. If the
+// store cannot be written, everything is taken back from the store, wishes are refused, and facts
+// of the world wait and are tried again; if the disk fails to take in what was written, that waits
+// until it does.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,6 +25,7 @@
 #include "core/event.hpp"
 #include "core/scheduler.hpp"
 #include "daemon/clock.hpp"
+#include "daemon/disk.hpp"
 #include "daemon/happenings.hpp"
 #include "daemon/measures.hpp"
 #include "daemon/records.hpp"
@@ -51,12 +57,13 @@ struct Input {
 
 class Engine {
  public:
-  // `changed` is told the jobs whose records changed, after the commit.
+  // `changed` is told the jobs whose records changed, once that is durable.
   using OnChanged = std::function<void(const std::vector<std::uint64_t>&)>;
   // And of what happened, once it is durable.
   using OnHappened = std::function<void(const std::vector<store::EventRow>&)>;
 
-  Engine(boost::asio::io_context& loop, store::Store& store);
+  // `sync` puts on the disk what is in the store; it is called in a thread.
+  Engine(boost::asio::io_context& loop, store::Store& store, Disk::Sync sync);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -82,8 +89,15 @@ class Engine {
   [[nodiscard]] store::Store& store() { return store_; }
   [[nodiscard]] const std::map<std::string, std::string>& facts() const { return facts_; }
   [[nodiscard]] const std::string& store_trouble() const { return store_trouble_; }
-  // Nothing waits to be stepped.
-  [[nodiscard]] bool settled() const { return inputs_.empty(); }
+  // Nothing waits to be stepped or to be on the disk.
+  [[nodiscard]] bool settled() const { return inputs_.empty() && !batch_; }
+  // Whether all that is known of a job (none: of anything) is on the disk. As long as the store is
+  // in trouble nobody can say when, and what is known has to do.
+  [[nodiscard]] bool is_lasting(std::optional<std::uint64_t> job) const;
+  // Rings when that may have changed, until what it gives is dropped.
+  [[nodiscard]] std::shared_ptr<void> when_lasting(std::function<void()> ring);
+  // Leaves the store and the disk alone; what is under way goes on after the next start.
+  void close();
 
  private:
   struct Batch {
@@ -93,6 +107,8 @@ class Engine {
     std::map<std::uint64_t, core::JobNews> ends;
     std::vector<Happened> happened;
     std::vector<store::MoveRow> moves_over;
+    std::vector<std::uint64_t> changed;  // jobs
+    std::chrono::steady_clock::time_point begun{};
   };
 
   void schedule_flush();
@@ -110,8 +126,15 @@ class Engine {
   void record_job(const core::SavedJob& saved);
   void record_end(std::uint64_t id, core::JobNews news);
   void record_instances(const core::SavedChanges& changes);
-  void finish(Batch& batch, const std::vector<std::uint64_t>& changed);
+  void sync();
+  void synced(const Result<store::Synced>& done);
+  void finish(Batch& batch);
   void take_back(Batch& batch, const Error& error);
+  void refuse_waiting(const Error& error);
+  void end_trouble();
+  void ring();
+  void after(std::chrono::milliseconds time, std::function<void()> what);
+  void measure_commit(const Batch& batch, bool good) const;
   void perform(const core::Action& action);
   void arm(Instant when);
 
@@ -127,10 +150,14 @@ class Engine {
   OnHappened happened_;
   Measures measures_;
   std::deque<Input> inputs_;
+  std::unique_ptr<Batch> batch_;  // that is on its way to the disk
   bool flush_due_ = false;
-  std::string store_trouble_;  // empty: the store can be written
+  std::vector<std::weak_ptr<std::function<void()>>> waiting_;  // when_lasting()
+  std::string store_trouble_;                                  // empty: the store can be written
+  std::string log_trouble_;                                    // the Syncer's
   struct Timing;
   std::unique_ptr<Timing> timing_;
+  std::unique_ptr<Disk> disk_;
 };
 
 }  // namespace tangram::daemon

@@ -34,7 +34,7 @@ http::StoredEvent stored(const store::EventRow& row) {
 void Feed::fill(http::Doors& doors) {
   doors.last_event = [this](const http::Caller& caller) -> http::Answer<std::uint64_t> {
     if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
-    return engine_.store().last_event();
+    return last_;
   };
   doors.events = [this](const http::Caller& caller, std::uint64_t after, std::size_t most,
                         const http::Reply<http::EventPage>& reply) {
@@ -50,6 +50,7 @@ void Feed::fill(http::Doors& doors) {
 
 void Feed::publish(const std::vector<store::EventRow>& events) {
   for (const store::EventRow& row : events) newest_.push_back(stored(row));
+  if (!events.empty()) last_ = events.back().id;
   while (newest_.size() > kMostKept) newest_.pop_front();
   // Whoever is rung may leave, or bring others.
   std::vector<std::shared_ptr<Ring>> rung;
@@ -66,7 +67,7 @@ void Feed::events(const http::Caller& caller, std::uint64_t after, std::size_t m
   }
   most = std::min(most, kMostAtOnce);
   http::EventPage page;
-  page.last = engine_.store().last_event();
+  page.last = last_;
   if (after >= page.last) return reply(page);
   if (newest_.empty() || after + 1 < newest_.front().id) return older(caller, after, most, reply);
   const auto first = static_cast<std::ptrdiff_t>(after + 1 - newest_.front().id);
@@ -89,7 +90,10 @@ void Feed::older(const http::Caller& caller, std::uint64_t after, std::size_t mo
     return page;
   };
   const auto then = [this, told = replying(reply)](Result<http::EventPage> page) {
-    if (page) page->last = engine_.store().last_event();  // the reader's store does not know it
+    if (page) {
+      page->last = last_;
+      std::erase_if(page->events, [&](const auto& event) { return event.id > last_; });
+    }
     told(std::move(page));
   };
   if (!reader_.ask<http::EventPage>(caller.uid, look, then)) reply(std::unexpected(too_busy()));

@@ -20,10 +20,10 @@ class Reader;
 class Feed {
  public:
   Feed(Engine& engine, Reader& reader, const Access& access)
-      : engine_(engine), reader_(reader), access_(access) {}
+      : reader_(reader), access_(access), last_(engine.store().last_event()) {}
 
   void fill(http::Doors& doors);
-  // A batch was committed.
+  // A batch is on the disk.
   void publish(const std::vector<store::EventRow>& events);
 
  private:
@@ -34,9 +34,9 @@ class Feed {
   void older(const http::Caller& caller, std::uint64_t after, std::size_t most,
              const http::Reply<http::EventPage>& reply);
 
-  Engine& engine_;
   Reader& reader_;
   const Access& access_;
+  std::uint64_t last_;                    // event that may be told; the store may have more already
   std::deque<http::StoredEvent> newest_;  // without gaps up to the last one there is
   std::vector<std::weak_ptr<Ring>> listeners_;
 };

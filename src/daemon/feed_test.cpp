@@ -27,16 +27,19 @@ struct Bench {
   Bench() {
     auto opened = store::Store::open(folder.at("tangram.db"), {});
     store = *std::move(opened);
-    engine = std::make_unique<Engine>(loop, *store);
+    engine = std::make_unique<Engine>(
+        loop, *store,
+        [syncer = std::make_shared<store::Syncer>(*store)] { return syncer->sync(); });
     EXPECT_TRUE(engine->load({}));
     reader = std::make_unique<Reader>(loop, folder.at("tangram.db"));
     feed = std::make_unique<Feed>(*engine, *reader, access);
     feed->fill(doors);
     engine->tell([this](const std::vector<store::EventRow>& events) { feed->publish(events); });
   }
-  // Steps all that is waiting.
+  // Steps all that is waiting, and sees it on the disk.
   void turn() {
     loop.restart();
+    while (!engine->settled()) loop.run_one();
     loop.poll();
   }
   void add_gpu() {
@@ -158,6 +161,7 @@ TEST(Feed, OlderEventsAreNotReadOnTheLoop) {
   Feed later(*bench.engine, *bench.reader, bench.access);
   http::Doors doors;
   later.fill(doors);
+  bench.engine->tell([&](const std::vector<store::EventRow>& events) { later.publish(events); });
   std::promise<void> go_on;
   ASSERT_TRUE(bench.reader->ask<int>(
       1,
@@ -178,6 +182,23 @@ TEST(Feed, OlderEventsAreNotReadOnTheLoop) {
   bench.loop.restart();
   while (told == 0) bench.loop.run_one_for(std::chrono::seconds(10));
   EXPECT_EQ(told, 2U);  // also what was committed meanwhile
+}
+
+// The store has it before the disk does, and the Reader finds it there.
+TEST(Feed, WhatIsNotYetOnTheDiskIsNotTold) {
+  Bench bench;
+  bench.add_gpu();
+  Feed later(*bench.engine, *bench.reader, bench.access);
+  http::Doors doors;
+  later.fill(doors);
+  bench.engine->post(core::GpuCordoned{core::GpuId(0)});
+  bench.turn();  // `later` is not told
+  ASSERT_EQ(bench.store->last_event(), 2U);
+  const http::EventPage page = bench.page_of(doors, 0, 100);
+  EXPECT_EQ(page.last, 1U);
+  EXPECT_EQ(page.events.size(), 1U);
+  EXPECT_EQ(doors.last_event(me()), 1U);
+  EXPECT_TRUE(bench.page_of(doors, 1, 100).events.empty());
 }
 
 // One who asks without end takes his own places, not those of the others.

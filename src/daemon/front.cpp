@@ -40,10 +40,11 @@ void when_settled(boost::asio::io_context& loop, std::uint32_t uid, const std::w
 }  // namespace
 
 struct Front::Parts {
-  Parts(boost::asio::io_context& the_loop, Engine& engine, Hardware& hardware,
+  Parts(boost::asio::io_context& the_loop, Engine& the_engine, Hardware& hardware,
         Supervisor& supervisor, const Endpoints& endpoints, const Cgroups& cgroups,
         const Config& config, std::unique_ptr<Audit> the_audit)
       : loop(the_loop),
+        engine(the_engine),
         access(config.admins),
         views(engine, hardware, supervisor, !config.emulate.empty()),
         limits(engine, access, config.limits),
@@ -64,6 +65,7 @@ struct Front::Parts {
   }
 
   boost::asio::io_context& loop;
+  Engine& engine;
   Access access;
   Views views;
   Limits limits;
@@ -108,6 +110,12 @@ http::Doors Front::doors() {
   parts_->metrics.fill(doors);
   parts_->audit->fill(doors);
   doors.is_settled = [](const http::Caller& caller) { return is_user_settled(caller.uid); };
+  doors.is_lasting = [&engine = parts_->engine](std::optional<std::uint64_t> job) {
+    return engine.is_lasting(job);
+  };
+  doors.when_lasting = [&engine = parts_->engine](std::function<void()> ring) {
+    return engine.when_lasting(std::move(ring));
+  };
   // A token for somebody else has his name in it.
   doors.create_token = [&parts = *parts_, create = std::move(doors.create_token)](
                            const http::Caller& caller, const api::TokenRequest& request,

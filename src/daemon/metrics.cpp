@@ -228,7 +228,8 @@ struct Metrics::Parts {
   Histogram& create_time = reconfiguration.Add({{"action", "create"}}, kDriver);
   Histogram& destroy_time = reconfiguration.Add({{"action", "destroy"}}, kDriver);
   Histogram& commit =
-      histogram("tangram_store_commit_seconds", "Time of one transaction of the store.", kMedium);
+      histogram("tangram_store_commit_seconds",
+                "Time of one transaction of the store, until it is on the disk.", kMedium);
   Histogram& loop_lag = histogram("tangram_loop_lag_seconds",
                                   "How late the loop was for a timer of its own.", kMedium);
   prometheus::Family<prometheus::Counter>& finished =
@@ -257,7 +258,9 @@ struct Metrics::Parts {
   prometheus::Family<prometheus::Counter>& failures = counters(
       "tangram_action_failures_total", "Actions of the scheduler that could not be performed.");
   prometheus::Counter& commit_failures =
-      counters("tangram_store_failures_total", "Transactions that could not be committed.").Add({});
+      counters("tangram_store_failures_total",
+               "Attempts to commit a transaction, or to put it on the disk, that failed.")
+          .Add({});
 };
 
 Metrics::Metrics(boost::asio::io_context& loop, const Engine& engine, const Hardware& hardware,

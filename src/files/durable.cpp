@@ -11,17 +11,6 @@
 #include "files/failure.hpp"
 
 namespace tangram::files {
-namespace {
-
-Result<void> sync_folder(const std::string& path) {
-  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.ok() || ::fsync(folder.get()) != 0) {
-    return system_failure("make lasting the folder", path, errno);
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<void> write_durably(const std::string& path, std::string_view text) {
   const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
@@ -41,6 +30,14 @@ Result<void> replace_durably(const std::string& path, std::string_view text) {
   const std::string fresh = path + ".new";
   if (auto written = write_durably(fresh, text); !written) return written;
   if (::rename(fresh.c_str(), path.c_str()) != 0) return system_failure("replace", path, errno);
+  return {};
+}
+
+Result<void> sync_folder(const std::string& path) {
+  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.ok() || ::fsync(folder.get()) != 0) {
+    return system_failure("make lasting the folder", path, errno);
+  }
   return {};
 }
 

@@ -15,6 +15,8 @@ namespace tangram::files {
 // The same under another name first: who reads meanwhile finds the old one or the new one.
 [[nodiscard]] Result<void> replace_durably(const std::string& path, std::string_view text);
 
+// The names in the folder.
+[[nodiscard]] Result<void> sync_folder(const std::string& path);
 // The names in the folder, and its own.
 [[nodiscard]] Result<void> sync_with_parent(const std::string& folder);
 

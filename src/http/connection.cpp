@@ -22,6 +22,7 @@ constexpr std::size_t kLargestBuffer = 80 * 1024;  // a header, and what is read
 constexpr std::size_t kFirstRead = 4 * 1024;
 constexpr std::size_t kLargestOfStrangers = 1024;  // they can ask nothing that needs a body
 constexpr auto kLookAgain = std::chrono::milliseconds(10);
+constexpr auto kDiskTime = std::chrono::seconds(1);
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
@@ -179,6 +180,25 @@ Task<void> Session::await_introduction(const Caller& caller) {
   if (!pending->gone) stop_waiting();
 }
 
+// What he asks for may depend on what is just being written: then he waits as long, but not for a
+// disk that hangs.
+Task<void> Session::await_disk(const Request& request) {
+  const Doors& doors = house_->doors;
+  if (!doors.is_lasting || request.concern == Concern::kNothing) co_return;
+  const auto job = request.concern == Concern::kJob ? std::optional(request.id) : std::nullopt;
+  if (doors.is_lasting(job)) co_return;
+  const std::shared_ptr<Pending> pending = begin_waiting();
+  pending->tokens.push_back(doors.when_lasting([weak = std::weak_ptr(pending)] {
+    if (const auto waiting = weak.lock()) waiting->ring();
+  }));
+  const auto until = Timer::clock_type::now() + kDiskTime;
+  while (!pending->gone && !doors.is_lasting(job) && Timer::clock_type::now() < until) {
+    pending->bell.expires_at(until);
+    co_await pending->bell.async_wait(kTuple);
+  }
+  if (!pending->gone) stop_waiting();
+}
+
 std::optional<Response> Session::welcome() {
   is_stranger_ = false;
   const std::string why = welcome_ ? welcome_() : "";
@@ -258,6 +278,8 @@ Task<bool> Session::serve_one() {
   read = co_await read_body(parser, *request);
   if (!read) co_return false;
   stream_.expires_never();
+  if (!house_->open) co_return false;
+  co_await await_disk(*request);
   if (!house_->open) co_return false;
   request->body = std::move(parser.get().body());
   Outcome outcome = answer(house_->doors, *request);

@@ -2,6 +2,8 @@
 // number, that of the last event he has had: one who is slow or was away reads the pages he missed,
 // and nothing is kept for him. One rule: a number is passed on only together with its event, so
 // that none is lost or doubled wherever the connection breaks.
+#include <algorithm>
+
 #include <boost/asio/post.hpp>
 
 #include "base/text.hpp"
@@ -10,8 +12,11 @@
 namespace tangram::http {
 namespace {
 
-constexpr std::size_t kPage = 256;
+constexpr std::size_t kPage = 64;  // of many who catch up at once: others come in between
 constexpr auto kBurst = std::chrono::milliseconds(2);  // what rings so soon after goes along
+// While much happens, each reader is written to so often: for so many readers, every single event
+// would be most of what the daemon does.
+constexpr auto kPause = std::chrono::milliseconds(25);
 // Too many read the past at once: he asks again, and again, before he is sent away.
 constexpr auto kBusy = std::chrono::milliseconds(100);
 constexpr int kMostTries = 100;
@@ -42,8 +47,7 @@ std::string text_of(const EventPage& page, EventWish& wish) {
 
 }  // namespace
 
-Task<void> Session::rest(std::shared_ptr<Pending> pending, std::chrono::milliseconds time) {
-  const auto until = Timer::clock_type::now() + time;
+Task<void> Session::rest(std::shared_ptr<Pending> pending, Timer::time_point until) {
   while (!pending->gone && Timer::clock_type::now() < until) {
     pending->bell.expires_at(until);
     co_await pending->bell.async_wait(kTuple);
@@ -75,7 +79,7 @@ Task<bool> Session::write_pages(std::shared_ptr<Pending> pending, EventWish& wis
     const Answer<EventPage>& page = *answer;
     if (!page) {
       if (page.error().status != 503 || ++tries == kMostTries) co_return false;
-      co_await rest(pending, kBusy);
+      co_await rest(pending, Timer::clock_type::now() + kBusy);
       continue;
     }
     tries = 0;
@@ -94,15 +98,14 @@ Task<bool> Session::write_pages(std::shared_ptr<Pending> pending, EventWish& wis
 
 // true: something has happened; false: only time has passed.
 Task<bool> Session::await_ring(std::shared_ptr<Pending> pending) {
+  const auto pause_ends = Timer::clock_type::now() + kPause;
   if (!pending->rung && !pending->gone) {
     pending->bell.expires_after(house_->options.heartbeat);
     co_await pending->bell.async_wait(kTuple);
   }
   const bool rung = pending->rung;
-  if (rung && !pending->gone) {
-    pending->bell.expires_after(kBurst);
-    co_await pending->bell.async_wait(kTuple);
-  }
+  const auto burst_ends = Timer::clock_type::now() + kBurst;
+  if (rung) co_await rest(pending, std::max(burst_ends, pause_ends));
   co_return rung;
 }
 
@@ -114,7 +117,8 @@ Task<bool> Session::write_events(EventWish wish, Frame frame) {
   const std::shared_ptr<Pending> pending = begin_waiting();
   if (wish.follow && house_->open) {
     pending->tokens.push_back(house_->doors.listen([weak = std::weak_ptr(pending)] {
-      if (const auto waiting = weak.lock()) waiting->ring();
+      const auto waiting = weak.lock();
+      if (waiting && !waiting->rung) waiting->ring();  // once: more would end his rest
     }));
   }
   while (true) {

@@ -104,6 +104,11 @@ struct Doors {
   // Whether it is known who this user is, or would take too long to find out; asked again and again
   // until it is so, before his request is handed on. Unset: it is.
   std::function<bool(const Caller&)> is_settled;
+  // Whether all that is known of a job (none: of anything) is on the disk; and who wants to be rung
+  // when that may have changed, until he drops what it gives. A request waits for it, a while, so
+  // that nobody is told what a crash could undo. Unset: it is.
+  std::function<bool(std::optional<std::uint64_t> job)> is_lasting;
+  std::function<std::shared_ptr<void>(std::function<void()> ring)> when_lasting;
 
   // Answered once the job is durable. Asked again with the same key: the same job, `again` set.
   struct Submitted {

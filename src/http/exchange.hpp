@@ -20,6 +20,10 @@
 
 namespace tangram::http {
 
+// What an answer tells of: of anything, of the job {id}, of nothing that changes or only of what is
+// on the disk in any case.
+enum class Concern : std::uint8_t { kAll, kJob, kNothing };
+
 struct Request {
   std::string method;
   std::string path;
@@ -33,6 +37,7 @@ struct Request {
   std::string last_event = {};  // Last-Event-ID
   bool is_admitted = false;     // refusal() has said nothing against it
   bool is_for_all = false;      // whoever asks, the answer is the same
+  Concern concern = Concern::kAll;
 };
 
 inline constexpr const char* kJsonType = "application/json";

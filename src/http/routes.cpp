@@ -16,14 +16,14 @@ namespace {
 constexpr Route kRoutes[] = {
     {"POST", "/v1/jobs", Needs::kWrite, post_job},
     {"GET", "/v1/jobs", Needs::kRead, get_jobs},
-    {"GET", "/v1/jobs/{id}", Needs::kRead, get_job},
+    {"GET", "/v1/jobs/{id}", Needs::kRead, get_job, Concern::kJob},
     {"POST", "/v1/jobs/{id}/cancel", Needs::kWrite, post_cancel},
     {"POST", "/v1/jobs/{id}/hold", Needs::kWrite, post_hold},
     {"POST", "/v1/jobs/{id}/release", Needs::kWrite, post_release},
     {"POST", "/v1/jobs/{id}/signal", Needs::kWrite, post_signal},
     {"POST", "/v1/jobs/{id}/move", Needs::kWrite, post_move},
-    {"GET", "/v1/jobs/{id}/wait", Needs::kRead, get_wait},
-    {"GET", "/v1/jobs/{id}/logs", Needs::kRead, get_logs},
+    {"GET", "/v1/jobs/{id}/wait", Needs::kRead, get_wait, Concern::kJob},
+    {"GET", "/v1/jobs/{id}/logs", Needs::kRead, get_logs, Concern::kJob},
     {"GET", "/v1/explain/{id}", Needs::kRead, get_explanation},
     {"GET", "/v1/what-if", Needs::kRead, get_what_if},
     {"POST", "/v1/leases", Needs::kWrite, post_lease},
@@ -39,7 +39,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/defrag", Needs::kRead, get_defrag},
     {"GET", "/v1/tuning", Needs::kRead, get_tuning},
     {"PATCH", "/v1/tuning", Needs::kAdmin, patch_tuning},
-    {"GET", "/v1/events", Needs::kRead, get_events},
+    {"GET", "/v1/events", Needs::kRead, get_events, Concern::kNothing},
     {"GET", "/v1/history", Needs::kRead, get_history},
     {"GET", "/v1/usage", Needs::kRead, get_usage},
     {"POST", "/v1/tokens", Needs::kWrite, post_token},
@@ -47,8 +47,8 @@ constexpr Route kRoutes[] = {
     {"DELETE", "/v1/tokens/{id}", Needs::kWrite, delete_token},
     {"GET", "/v1/status", Needs::kRead, get_status},
     {"GET", "/metrics", Needs::kRead, get_metrics},
-    {"GET", "/healthz", Needs::kNothing, get_health},
-    {"GET", "/readyz", Needs::kNothing, get_ready},
+    {"GET", "/healthz", Needs::kNothing, get_health, Concern::kNothing},
+    {"GET", "/readyz", Needs::kNothing, get_ready, Concern::kNothing},
 };
 
 // The part before the next '/', taken from the front.
@@ -210,8 +210,10 @@ std::span<const Route> routes() { return kRoutes; }
 std::optional<Response> refusal(const Doors& doors, Request& request) {
   auto refused = guarded(
       [&]() -> std::optional<Response> {
-        const Needs needs = needs_of(find_route(request));
+        const Found found = find_route(request);
+        const Needs needs = needs_of(found);
         request.is_for_all = needs == Needs::kNothing;
+        request.concern = found.route == nullptr ? Concern::kNothing : found.route->concern;
         auto ok = identify(doors, request, needs);
         request.is_admitted = ok.has_value();
         if (request.is_admitted) return std::nullopt;

@@ -20,6 +20,7 @@ struct Route {
   std::string_view pattern;  // "/v1/jobs/{id}"; {id} is a number
   Needs needs;
   Handler handler;
+  Concern concern = Concern::kAll;
 };
 [[nodiscard]] std::span<const Route> routes();
 

@@ -79,6 +79,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   // Why he may not ask this, said before any of his body is read; none: he may.
   Task<std::optional<Response>> await_admission(Request& request);
   Task<void> await_introduction(const Caller& caller);
+  Task<void> await_disk(const Request& request);
   // He has shown a good token, and is a guest from now on; or there is no place for one more.
   [[nodiscard]] std::optional<Response> welcome();
   Task<bool> refuse(ErrorStatus status);
@@ -98,7 +99,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   Task<bool> write_pages(std::shared_ptr<Pending> pending, EventWish& wish, bool chunked);
   Task<std::optional<Answer<EventPage>>> await_page(std::shared_ptr<Pending> pending,
                                                     const EventWish& wish);
-  Task<void> rest(std::shared_ptr<Pending> pending, std::chrono::milliseconds time);
+  Task<void> rest(std::shared_ptr<Pending> pending, Timer::time_point until);
   Task<bool> await_ring(std::shared_ptr<Pending> pending);
 
   std::shared_ptr<Pending> begin_waiting();

@@ -89,9 +89,18 @@ Result<void> prepare(SQLite::Database& db, const std::string& path, const OpenOp
   db.exec("PRAGMA foreign_keys = ON");
   if (options.read_only) return {};
   db.exec("PRAGMA journal_mode = WAL");
-  db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA synchronous = NORMAL");  // the rest is the Syncer's
   db.exec("PRAGMA journal_size_limit = 67108864");
   return {};
+}
+
+// SQLite would bring in the log itself, within a commit, whenever it is long: the Syncer does.
+void count_log(Store::Parts& parts) {
+  const auto count = [](void* pages, sqlite3*, const char*, int now) {
+    *static_cast<std::atomic<int>*>(pages) = now;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(parts.db.getHandle(), count, parts.log_pages.get());
 }
 
 // Where the journal stands: steps may have been cut behind the newest snapshot.
@@ -134,6 +143,7 @@ Result<std::unique_ptr<Store::Parts>> open_parts(const std::string& path,
     }
     auto parts = std::make_unique<Store::Parts>(path, std::move(lock), std::move(db));
     find_ends(*parts);
+    if (!options.read_only) count_log(*parts);
     return parts;
   } catch (const SQLite::Exception& error) {
     return std::unexpected(sqlite_error(error, "open", path));

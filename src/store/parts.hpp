@@ -1,6 +1,7 @@
 // The inside of a Store. Private to the store. One rule: SQLite's exceptions end in guarded().
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <sqlite3.h>
@@ -60,6 +61,8 @@ struct Store::Parts {
   std::uint64_t sequence = 0;  // of the last step
   std::uint64_t snapshot = 0;  // of the newest snapshot
   std::uint64_t last_event = 0;
+  // How long the log is, for whoever brings it in (syncer.hpp).
+  std::shared_ptr<std::atomic<int>> log_pages = std::make_shared<std::atomic<int>>(0);
 };
 
 // Several reads of one moment, also while a daemon writes. Within another one it does nothing.

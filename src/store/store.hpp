@@ -1,7 +1,8 @@
 // Store: everything the daemon must not forget, in one SQLite file (WAL). One transaction holds the
-// events of a batch, the state of the scheduler that they produced, and what people see of it; it
-// is durable when commit() returns. Recovery reads the tables; the journal serves replay and
-// explanation. One rule: nothing is acted on and nobody is answered before commit() has returned.
+// events of a batch, the state of the scheduler that they produced, and what people see of it.
+// What is committed outlives the process; the Syncer makes it outlive the machine. Recovery reads
+// the tables; the journal serves replay and explanation. One rule: nothing is acted on and no wish
+// is granted before its batch is on the disk.
 #pragma once
 
 #include <chrono>
@@ -301,8 +302,8 @@ class Store {
   [[nodiscard]] Result<core::Saved> scheduler();
   [[nodiscard]] Result<Counts> counts();
 
-  // All of it or nothing; durable on return. A failure (full disk, read-only, I/O error) leaves the
-  // store as it was and usable for another attempt.
+  // All of it or nothing; on the disk once a Syncer has said so. A failure (full disk, read-only,
+  // I/O error) leaves the store as it was and usable for another attempt.
   [[nodiscard]] Result<void> commit(const Changes& changes);
 
   // Jobs that are over, for histories; the newest first.
@@ -350,6 +351,7 @@ class Store {
   explicit Store(std::unique_ptr<Parts> parts);
 
  private:
+  friend class Syncer;
   friend Result<Replayed> replay(Store& store);
   friend Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence);
   std::unique_ptr<Parts> parts_;

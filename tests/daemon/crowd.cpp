@@ -73,12 +73,13 @@ void Crowd::call(std::uint64_t number, Clock::time_point until) {
   looks.add(mine);
 }
 
-// Until the goal is known and reached; a stream that ends before that was broken.
+// From now on, until the goal is known and reached; a stream that ends before that was broken.
 void Crowd::follow() {
   auto client = enter_();
   if (!client) return failed(client.error().message);
-  std::uint64_t last = 0;
-  const auto read = client->events("/v1/events?after=0", [&](const http::EventPiece& piece) {
+  std::uint64_t last = begun_after_;
+  const std::string target = cat("/v1/events?after=", last);
+  const auto read = client->events(target, [&](const http::EventPiece& piece) {
     if (piece.id != last + 1) failed(cat("event ", piece.id, " came after ", last));
     last = piece.id;
     ++events;
@@ -104,6 +105,7 @@ std::uint64_t Crowd::last_event() {
 
 void Crowd::come(std::uint64_t callers, std::chrono::milliseconds time) {
   goal_ = ~std::uint64_t{0};
+  begun_after_ = last_event();
   const auto until = Clock::now() + time;
   std::vector<std::jthread> following;
   std::vector<std::jthread> calling;

@@ -56,6 +56,7 @@ class Crowd {
   Node& node_;
   Entry enter_;
   std::uint64_t jobs_;
+  std::uint64_t begun_after_ = 0;                        // the last event there was
   std::atomic<std::uint64_t> goal_ = ~std::uint64_t{0};  // of followers: the last event there is
 };
 

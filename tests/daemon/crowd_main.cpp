@@ -3,7 +3,8 @@
 // printed; what must not happen (an error, an event lost or doubled, a follower that does not come
 // to the end, slow answers, a daemon that grows) is a failure.
 //
-//   crowd callers [500] [20]      so many callers for so many seconds
+//   crowd callers [500] [20]      so many callers for so many seconds, until it was calm, at most
+//                                 ten times
 //   crowd callers 200 10 tls      the same over TLS, each with a token of its own
 //   crowd readers [50] [100000]   so many readers of so many events
 #include <atomic>
@@ -46,21 +47,52 @@ Crowd::Entry entry_to(TcpNode& tcp, bool tls) {
 // What must not be, besides errors: answers that take long, and memory that grows with the
 // requests.
 constexpr double kSlowestMs = 5;             // of 99 in 100 looks
-constexpr long kMostGrowthKib = 32L << 10U;  // after the warm-up; events are kept, up to 65,536
+constexpr long kMostGrowthKib = 32L << 10U;  // of a round; events are kept, up to 65,536
+constexpr double kCalmPercent = 0.5;         // of the processors, taken away by the host
+constexpr int kMostRounds = 10;
 
-int verdict(const Crowd& crowd, std::uint64_t followers, long growth_kib) {
+struct Round {
+  double stolen = 0;  // percent
+  double p99 = 0;     // milliseconds
   int bad = 0;
-  const auto judge = [&bad](bool good, const char* what) {
-    if (!good) std::fprintf(stderr, "crowd: %s\n", what);
-    bad += good ? 0 : 1;
-  };
-  judge(crowd.errors == 0, "there were errors");
-  judge(crowd.followers == followers, "not every follower has read to the last event");
-  judge(crowd.looks.at(0.99) <= kSlowestMs, "99 of 100 looks should take 5 ms at most");
-  judge(growth_kib <= kMostGrowthKib, "the daemon grew by more than 32 MiB");
-  return bad == 0 ? 0 : 1;
+};
+
+int judge(bool good, const char* what) {
+  if (!good) std::fprintf(stderr, "crowd: %s\n", what);
+  return good ? 0 : 1;
 }
 
+Round one_round(Node& node, const Crowd::Entry& enter, std::uint64_t jobs, std::uint64_t count,
+                std::chrono::seconds time) {
+  const long before = node.resident_kib();
+  Crowd crowd(node, enter, jobs);
+  const Stolen stolen;
+  crowd.come(count, time);
+  crowd.looks.sort();
+  Round round{.stolen = stolen.percent(), .p99 = crowd.looks.at(0.99)};
+  std::printf("%llu callers for %lld s: %llu requests, %llu events read, %llu errors\n",
+              static_cast<unsigned long long>(count), static_cast<long long>(time.count()),
+              static_cast<unsigned long long>(crowd.requests.load()),
+              static_cast<unsigned long long>(crowd.events.load()),
+              static_cast<unsigned long long>(crowd.errors.load()));
+  std::printf(
+      "GET /v1/jobs/{id}, %zu of them: half %.2f ms, 95 %% %.2f ms, 99 %% %.2f ms, worst %.2f ms\n",
+      crowd.looks.count(), crowd.looks.at(0.5), crowd.looks.at(0.95), round.p99, crowd.looks.at(1));
+  const long after = node.resident_kib();
+  std::printf(
+      "resident memory of the daemon: %ld KiB before, %ld KiB after; the host took %.1f %% of the "
+      "processors away\n",
+      before, after, round.stolen);
+  std::fflush(stdout);
+  round.bad += judge(crowd.errors == 0, "there were errors");
+  round.bad +=
+      judge(crowd.followers == (count + 9) / 10, "not every follower has read to the last event");
+  round.bad += judge(after - before <= kMostGrowthKib, "the daemon grew by more than 32 MiB");
+  return round;
+}
+
+// Nothing may go wrong in any round. How soon callers are answered is judged by the first round in
+// which the host left the machine alone, or else by the one with the least taken away.
 int callers(std::uint64_t count, std::chrono::seconds time, bool tls) {
   TcpNode tcp({.emulate = "4xA100-40GB",
                .config = cat("[access]\nconnections_per_user = ", count + 10, "\n")});
@@ -71,29 +103,17 @@ int callers(std::uint64_t count, std::chrono::seconds time, bool tls) {
   const Crowd::Entry enter = entry_to(tcp, tls);
   Crowd first(node, enter, kJobs);
   first.come(count, time / 4);  // until buffers and caches have their size
-  // An address may connect 256 times at once and then 50 times a second.
-  if (tls) std::this_thread::sleep_for(std::chrono::milliseconds(count * 1000 / 50));
-  const long before = node.resident_kib();
-  Crowd crowd(node, enter, kJobs);
-  const Stolen stolen;
-  crowd.come(count, time);
-  crowd.looks.sort();
-  std::printf("%llu callers%s for %lld s: %llu requests, %llu events read, %llu errors\n",
-              static_cast<unsigned long long>(count), tls ? " over TLS" : "",
-              static_cast<long long>(time.count()),
-              static_cast<unsigned long long>(crowd.requests.load()),
-              static_cast<unsigned long long>(crowd.events.load()),
-              static_cast<unsigned long long>(crowd.errors.load()));
-  std::printf(
-      "GET /v1/jobs/{id}, %zu of them: half %.2f ms, 95 %% %.2f ms, 99 %% %.2f ms, worst %.2f ms\n",
-      crowd.looks.count(), crowd.looks.at(0.5), crowd.looks.at(0.95), crowd.looks.at(0.99),
-      crowd.looks.at(1));
-  const long after = node.resident_kib();
-  std::printf(
-      "resident memory of the daemon: %ld KiB before, %ld KiB after; the host took %.1f %% of the "
-      "processors away\n",
-      before, after, stolen.percent());
-  return verdict(crowd, (count + 9) / 10, after - before);
+  Round calmest{.stolen = 100};
+  int bad = 0;
+  for (int i = 0; i < kMostRounds && calmest.stolen >= kCalmPercent; ++i) {
+    // An address may connect 256 times at once and then 50 times a second.
+    if (tls) std::this_thread::sleep_for(std::chrono::milliseconds(count * 1000 / 50));
+    const Round round = one_round(node, enter, kJobs, count, time);
+    bad += round.bad;
+    if (round.stolen < calmest.stolen) calmest = round;
+  }
+  bad += judge(calmest.p99 <= kSlowestMs, "99 of 100 looks should take 5 ms at most");
+  return bad == 0 ? 0 : 1;
 }
 
 // Events as fast as they can be made: jobs submitted on hold and cancelled at once.
