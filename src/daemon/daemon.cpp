@@ -38,6 +38,7 @@
 #include "http/server.hpp"
 #include "policies/registry.hpp"
 #include "shim/run_folder.hpp"
+#include "store/syncer.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -47,6 +48,8 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kTrimEvery{60'000};
 constexpr std::chrono::milliseconds kTrimAgain{200};
 constexpr std::size_t kOwnDescriptors = 256;
+constexpr std::chrono::milliseconds kLastAnswers{1'000};
+constexpr std::chrono::milliseconds kLookAgain{5};
 
 Result<void> make_folder(const std::string& path, fs::perms mode) {
   std::error_code error;
@@ -170,9 +173,12 @@ Result<void> Daemon::open() {
   auto store = store::Store::open(config_.state_dir + "/tangram.db", {});
   if (!store) return std::unexpected(store.error());
   parts_->store = *std::move(store);
+  // What the daemon before has not put on the disk any more: everything follows from it.
+  const auto syncer = std::make_shared<store::Syncer>(*parts_->store);
+  if (auto synced = syncer->sync(); !synced) return synced;
   parts_->engine = std::make_unique<Engine>(
       parts_->loop, *parts_->store,
-      [syncer = std::make_shared<store::Syncer>(*parts_->store)] { return syncer->sync(); });
+      Disk::Work{[syncer] { return syncer->sync(); }, [syncer] { return syncer->shorten_log(); }});
   if (auto loaded = parts_->engine->load(config_.tuning); !loaded) return loaded;
 
   const auto path = library();
@@ -424,27 +430,43 @@ void Daemon::reload() {
   spdlog::info("the configuration was read again");
 }
 
+// Whoever has asked for something that is on its way to the disk hears of it, if that is soon.
 void Daemon::stop() {
   sd_notify(0, "STOPPING=1");
-  parts_->server.reset();
-  parts_->loop.stop();
+  stop_by(std::chrono::steady_clock::now() + kLastAnswers, false);
+}
+
+void Daemon::stop_by(std::chrono::steady_clock::time_point deadline, bool was_settled) {
+  const bool settled = parts_->engine->settled();
+  if ((settled && was_settled) || std::chrono::steady_clock::now() >= deadline) {
+    parts_->server.reset();
+    parts_->loop.stop();
+    return;
+  }
+  parts_->watchdog.expires_after(kLookAgain);
+  parts_->watchdog.async_wait([this, deadline, settled](const boost::system::error_code& error) {
+    if (!error) stop_by(deadline, settled);
+  });
 }
 
 void Daemon::trim_later(std::chrono::milliseconds wait) {
   parts_->trim.expires_after(wait);
   parts_->trim.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    if (!parts_->engine->store_trouble().empty()) return trim_later(kTrimEvery);
-    std::vector<std::uint32_t> gone;
-    const auto more = parts_->store->trim(config_.retention, gone);
-    if (!more) spdlog::error("{}", more.error().message);
-    if (!gone.empty()) {  // once the disk knows that they are gone
-      parts_->engine->post(Input{
-          .event = core::WakeUp{},
-          .done = [this, gone](const Result<void>&) { parts_->supervisor->remove_folders(gone); }});
-    }
-    trim_later(more && *more ? kTrimAgain : kTrimEvery);
+    parts_->engine->between_batches([this] { trim(); });
   });
+}
+
+void Daemon::trim() {
+  std::vector<std::uint32_t> gone;
+  const auto more = parts_->store->trim(config_.retention, gone);
+  if (!more) spdlog::error("{}", more.error().message);
+  if (!gone.empty() || (more && *more)) {  // folders once the disk knows that they are to go
+    parts_->engine->post(Input{.event = core::WakeUp{}, .done = [this, gone](const Result<void>&) {
+                                 parts_->supervisor->remove_folders(gone);
+                               }});
+  }
+  trim_later(more && *more ? kTrimAgain : kTrimEvery);
 }
 
 void Daemon::feed_watchdog() {

@@ -41,6 +41,8 @@ class Daemon {
   void listen_to_signals();
   void reload();
   void stop();
+  void stop_by(std::chrono::steady_clock::time_point deadline, bool was_settled);
+  void trim();
   void trim_later(std::chrono::milliseconds wait);
   void feed_watchdog();
 

@@ -10,7 +10,7 @@
 
 namespace tangram::daemon {
 
-// An event was stepped and is not committed; was committed, and nothing of it performed.
+// An event was stepped and is not committed; is on the disk, and nothing of it performed.
 void die_if_stepped(const core::Event& event);
 void die_if_committed(const core::Event& event);
 // An action was performed, or at least begun.

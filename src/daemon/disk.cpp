@@ -13,37 +13,43 @@
 namespace tangram::daemon {
 
 struct Disk::Parts {
-  Parts(boost::asio::io_context& the_loop, Sync the_sync)
-      : loop(the_loop), sync(std::move(the_sync)) {}
+  Parts(boost::asio::io_context& the_loop, Work the_work)
+      : loop(the_loop), work(std::move(the_work)) {}
 
   boost::asio::io_context& loop;
-  Sync sync;            // in the thread only
-  bool busy = false;    // on the loop only
-  bool closed = false;  // on the loop only
+  Work work;          // in the thread only
+  bool busy = false;  // on the loop only
+  bool alive = true;  // on the loop only
   boost::asio::thread_pool thread{1};
 };
 
-Disk::Disk(boost::asio::io_context& loop, Sync sync)
-    : parts_(std::make_shared<Parts>(loop, std::move(sync))) {}
+Disk::Disk(boost::asio::io_context& loop, Work work)
+    : parts_(std::make_shared<Parts>(loop, std::move(work))) {}
 
 Disk::~Disk() {
-  parts_->closed = true;
+  parts_->alive = false;
   parts_->thread.join();
 }
 
-void Disk::sync(std::function<void(Result<store::Synced>)> then) {
+bool Disk::is_free() const { return !parts_->busy; }
+
+void Disk::sync(std::function<void(const Result<void>&)> synced,
+                std::function<void(const Result<void>& tidied)> free) {
   CHECK(!std::exchange(parts_->busy, true));
+  const auto tell = [weak = std::weak_ptr(parts_)](auto what, const Result<void>& done, bool last) {
+    const auto there = weak.lock();
+    if (!there || !there->alive) return;
+    if (last) there->busy = false;
+    what(done);
+  };
   // By reference in the thread: the parts are there until it was joined. The loop has work as long.
   boost::asio::post(parts_->thread,
-                    [&parts = *parts_, weak = std::weak_ptr(parts_), then = std::move(then),
-                     work = boost::asio::make_work_guard(parts_->loop)]() mutable {
-                      auto done = std::make_shared<Result<store::Synced>>(parts.sync());
-                      boost::asio::post(parts.loop, [weak, done, then = std::move(then)] {
-                        const auto there = weak.lock();
-                        if (!there || there->closed) return;
-                        there->busy = false;
-                        then(std::move(*done));
-                      });
+                    [&parts = *parts_, tell, synced = std::move(synced), free = std::move(free),
+                     busy = boost::asio::make_work_guard(parts_->loop)] {
+                      const Result<void> done = parts.work.sync();
+                      boost::asio::post(parts.loop, [=] { tell(synced, done, false); });
+                      const Result<void> tidied = done ? parts.work.tidy() : Result<void>();
+                      boost::asio::post(parts.loop, [=] { tell(free, tidied, true); });
                     });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -26,6 +27,9 @@ constexpr std::chrono::milliseconds kRetryStore{1'000};
 constexpr std::chrono::seconds kSlowDisk{10};  // then callers need not wait any longer to be told
 constexpr std::size_t kMostOverJobs = 256;
 
+template <class E, class... Of>
+constexpr bool is_any_of = (std::is_same_v<E, Of> || ...);
+
 }  // namespace
 
 struct Engine::Timing {
@@ -35,10 +39,10 @@ struct Engine::Timing {
   boost::asio::steady_timer patience;  // with the store and the disk
 };
 
-Engine::Engine(boost::asio::io_context& loop, store::Store& store, Disk::Sync sync)
+Engine::Engine(boost::asio::io_context& loop, store::Store& store, Disk::Work disk)
     : store_(store),
       timing_(std::make_unique<Timing>(loop)),
-      disk_(std::make_unique<Disk>(loop, std::move(sync))) {}
+      disk_(std::make_unique<Disk>(loop, std::move(disk))) {}
 
 Engine::~Engine() = default;
 
@@ -77,7 +81,7 @@ void Engine::post(Input input) {
     return;
   }
   inputs_.push_back(std::move(input));
-  if (store_trouble_.empty()) schedule_flush();
+  if (store_trouble_.empty() && disk_ && disk_->is_free()) schedule_flush();
 }
 
 // Behind whatever else the loop has at hand, so that a batch is as large as it can be.
@@ -92,7 +96,7 @@ void Engine::schedule_flush() {
 }
 
 void Engine::flush() {
-  if (inputs_.empty() || batch_ || !disk_) return;
+  if (inputs_.empty() || !disk_ || !disk_->is_free()) return;
   auto next = std::make_unique<Batch>();
   Batch& batch = *next;
   while (!inputs_.empty() && batch.inputs.size() < kMostInputs) {
@@ -122,10 +126,9 @@ void Engine::measure_commit(const Batch& batch, bool good) const {
 }
 
 void Engine::sync() {
-  disk_->sync([this](const Result<store::Synced>& done) {
-    timing_->patience.cancel();
-    synced(done);
-  });
+  if (!disk_) return;
+  disk_->sync([this](const Result<void>& done) { synced(done); },
+              [this](const Result<void>& tidied) { disk_is_free(tidied); });
   after(kSlowDisk, [this, begun = batch_->begun] {
     if (!batch_ || batch_->begun != begun) return;  // it came just in time
     refuse_waiting({ErrorCode::kUnavailable,
@@ -137,22 +140,35 @@ void Engine::sync() {
 
 // What could not be put on the disk is in the store all the same, and nobody can say whether it
 // would be there after a crash: so its callers wait, and the disk is asked again.
-void Engine::synced(const Result<store::Synced>& done) {
+void Engine::synced(const Result<void>& done) {
+  timing_->patience.cancel();
   measure_commit(*batch_, done.has_value());
   if (!done) {
     refuse_waiting(done.error());
-    after(kRetryStore, [this] { sync(); });
-    return;
-  }
-  if (std::exchange(log_trouble_, done->log_trouble) != done->log_trouble) {
-    spdlog::warn("{}",
-                 log_trouble_.empty() ? "the log is brought into the store again" : log_trouble_);
+    return;  // and asks again when the disk is free
   }
   end_trouble();
   const std::unique_ptr<Batch> batch = std::move(batch_);
   finish(*batch);
   ring();
+}
+
+void Engine::disk_is_free(const Result<void>& tidied) {
+  if (batch_) {
+    after(kRetryStore, [this] { sync(); });
+    return;
+  }
+  const std::string trouble = tidied ? "" : tidied.error().message;
+  if (std::exchange(log_trouble_, trouble) != trouble) {
+    spdlog::warn("{}", trouble.empty() ? "the log is brought into the store again" : trouble);
+  }
+  for (const auto& each : std::exchange(between_, {})) each();
   if (!inputs_.empty()) schedule_flush();
+}
+
+void Engine::between_batches(std::function<void()> what) {
+  if (disk_ && disk_->is_free()) return what();
+  between_.push_back(std::move(what));
 }
 
 void Engine::step(Batch& batch, Input& input) {
@@ -260,6 +276,20 @@ void Engine::after(std::chrono::milliseconds time, std::function<void()> what) {
   timing_->patience.async_wait([what = std::move(what)](const boost::system::error_code& stopped) {
     if (!stopped) what();
   });
+}
+
+bool Engine::has_heard_driver() const {
+  const auto is_report = [](const Input& input) {
+    return std::visit(
+        []<class E>(const E&) {
+          return is_any_of<E, core::InstanceCreated, core::InstanceDestroyed, core::ActionFailed,
+                           core::GpuAdded, core::GpuHealth, core::ForeignSeen, core::ForeignGone,
+                           core::InstanceQuarantined, core::QuarantineEnded>;
+        },
+        input.event);
+  };
+  return std::ranges::none_of(inputs_, is_report) &&
+         (!batch_ || std::ranges::none_of(batch_->inputs, is_report));
 }
 
 bool Engine::is_lasting(std::optional<std::uint64_t> job) const {

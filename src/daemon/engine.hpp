@@ -4,10 +4,10 @@
 // serves others, and further inputs gather. Then the scheduler's actions are performed, what
 // happened is told and wishes are answered; then comes the next batch. Meanwhile the scheduler and
 // the records are ahead of the disk: who would tell of them asks is_lasting() first. One rule: what
-// is not on the disk has not happened: nothing follows from it, and nobody is told of it. If the
-// store cannot be written, everything is taken back from the store, wishes are refused, and facts
-// of the world wait and are tried again; if the disk fails to take in what was written, that waits
-// until it does.
+// is not on the disk has not happened: nothing follows from it, and nobody is told of it, as long
+// as the disk does its work. If the store cannot be written, everything is taken back from the
+// store, wishes are refused, and facts of the world wait and are tried again; if the disk fails to
+// take in what was written, that waits until it does.
 #pragma once
 
 #include <chrono>
@@ -50,7 +50,7 @@ struct Hands {
 struct Input {
   core::Event event;
   std::function<void(Records&)> note = {};      // what to remember along with it; may be empty
-  std::function<void(Result<void>)> done = {};  // after the commit, or why there was none
+  std::function<void(Result<void>)> done = {};  // once it is on the disk, or why it is not
   bool wish = false;    // of a caller, who can be refused; everything else is a fact
   std::string by = {};  // who asked for it, for the events of what operators do; empty: nobody
 };
@@ -62,8 +62,8 @@ class Engine {
   // And of what happened, once it is durable.
   using OnHappened = std::function<void(const std::vector<store::EventRow>&)>;
 
-  // `sync` puts on the disk what is in the store; it is called in a thread.
-  Engine(boost::asio::io_context& loop, store::Store& store, Disk::Sync sync);
+  // `disk` puts on the disk what is in the store.
+  Engine(boost::asio::io_context& loop, store::Store& store, Disk::Work disk);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -91,6 +91,11 @@ class Engine {
   [[nodiscard]] const std::string& store_trouble() const { return store_trouble_; }
   // Nothing waits to be stepped or to be on the disk.
   [[nodiscard]] bool settled() const { return inputs_.empty() && !batch_; }
+  // No report of the driver does; much else may.
+  [[nodiscard]] bool has_heard_driver() const;
+  // Does it between two batches: now, or when the disk is free for the next one. For who writes to
+  // the store himself: it is on the disk with the next batch.
+  void between_batches(std::function<void()> what);
   // Whether all that is known of a job (none: of anything) is on the disk. As long as the store is
   // in trouble nobody can say when, and what is known has to do.
   [[nodiscard]] bool is_lasting(std::optional<std::uint64_t> job) const;
@@ -127,7 +132,8 @@ class Engine {
   void record_end(std::uint64_t id, core::JobNews news);
   void record_instances(const core::SavedChanges& changes);
   void sync();
-  void synced(const Result<store::Synced>& done);
+  void synced(const Result<void>& done);
+  void disk_is_free(const Result<void>& tidied);
   void finish(Batch& batch);
   void take_back(Batch& batch, const Error& error);
   void refuse_waiting(const Error& error);
@@ -153,8 +159,9 @@ class Engine {
   std::unique_ptr<Batch> batch_;  // that is on its way to the disk
   bool flush_due_ = false;
   std::vector<std::weak_ptr<std::function<void()>>> waiting_;  // when_lasting()
-  std::string store_trouble_;                                  // empty: the store can be written
-  std::string log_trouble_;                                    // the Syncer's
+  std::vector<std::function<void()>> between_;
+  std::string store_trouble_;  // empty: the store can be written
+  std::string log_trouble_;    // the Syncer's
   struct Timing;
   std::unique_ptr<Timing> timing_;
   std::unique_ptr<Disk> disk_;

@@ -24,7 +24,8 @@ struct Bench {
   Bench() {
     auto opened = store::Store::open(folder.at("tangram.db"), {});
     store = *std::move(opened);
-    engine = std::make_unique<Engine>(loop, *store, [this] { return take_in(); });
+    engine = std::make_unique<Engine>(
+        loop, *store, Disk::Work{[this] { return take_in(); }, [this] { return tidy_up(); }});
     EXPECT_TRUE(engine->load({}));
     engine->tell([this](const auto& events) {
       for (const store::EventRow& event : events) told.push_back(event.kind);
@@ -33,18 +34,25 @@ struct Bench {
     hands.create = [this](const core::CreateInstance& create) { created.push_back(create); };
     engine->use(std::move(hands), [this](const auto& jobs) { changed += jobs.size(); });
   }
-  ~Bench() { may.release(1000); }
+  ~Bench() {
+    may.release(1'000);
+    tidied.release(1'000);
+  }
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
   Bench(Bench&&) = delete;
   Bench& operator=(Bench&&) = delete;
 
   // In the disk's thread.
-  Result<store::Synced> take_in() {
+  Result<void> take_in() {
     ++asked;
     may.acquire();
     if (fails.exchange(false)) return failed("the disk is on strike.");
-    return store::Synced{.log_trouble = {}};
+    return {};
+  }
+  Result<void> tidy_up() {
+    tidied.acquire();
+    return {};
   }
   template <class Done>
   void run_until(Done done) {
@@ -76,6 +84,7 @@ struct Bench {
   files::testing::Folder folder;
   boost::asio::io_context loop;
   std::counting_semaphore<> may{0};
+  std::counting_semaphore<> tidied{1'000};
   std::atomic<int> asked = 0;
   std::atomic<bool> fails = false;
   std::vector<std::string> told;
@@ -185,6 +194,42 @@ TEST(Engine, ADiskThatFailsIsAskedAgainAndNothingIsLost) {
   EXPECT_EQ(bench.engine->scheduler().node().gpu(core::GpuId(0)).health,
             core::Health::kUnresponsive);
   EXPECT_FALSE(bench.engine->scheduler().node().gpu(core::GpuId(0)).cordoned);
+}
+
+// Callers need not wait for what is tidied up afterwards; the next batch does.
+TEST(Engine, TidiesUpBetweenTwoBatches) {
+  Bench bench;
+  while (bench.tidied.try_acquire()) {
+  }
+  bench.add_gpu();
+  bench.may.release(2);
+  bench.run_until([&] { return bench.answers.size() == 1; });
+  EXPECT_TRUE(bench.engine->is_lasting(std::nullopt));
+  bench.post(core::GpuCordoned{core::GpuId(0)});
+  int between = 0;
+  bench.engine->between_batches([&] { ++between; });
+  bench.run_a_while();
+  EXPECT_EQ(bench.store->last_step(), 1U);
+  EXPECT_EQ(between, 0);
+  bench.tidied.release(2);
+  bench.run_until([&] { return bench.answers.size() == 2; });
+  EXPECT_EQ(bench.store->last_step(), 2U);
+  EXPECT_EQ(between, 1);
+}
+
+// Much that is on its way has nothing to do with what the driver shows.
+TEST(Engine, KnowsWhatTheDriverHasReported) {
+  Bench bench;
+  bench.add_gpu();
+  EXPECT_FALSE(bench.engine->has_heard_driver());
+  bench.run_until([&] { return bench.asked == 1; });
+  EXPECT_FALSE(bench.engine->has_heard_driver());
+  bench.may.release();
+  bench.run_until([&] { return bench.engine->settled(); });
+  bench.post(a_job());
+  bench.post(core::WakeUp{});
+  EXPECT_TRUE(bench.engine->has_heard_driver());
+  EXPECT_FALSE(bench.engine->settled());
 }
 
 // The end of a daemon does not wait for what comes after the sync that is under way.

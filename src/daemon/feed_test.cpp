@@ -12,6 +12,7 @@
 #include "daemon/reader.hpp"
 #include "files/test_folder.hpp"
 #include "mig/catalog.hpp"
+#include "store/syncer.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -29,7 +30,8 @@ struct Bench {
     store = *std::move(opened);
     engine = std::make_unique<Engine>(
         loop, *store,
-        [syncer = std::make_shared<store::Syncer>(*store)] { return syncer->sync(); });
+        Disk::Work{[syncer = std::make_shared<store::Syncer>(*store)] { return syncer->sync(); },
+                   [] { return Result<void>(); }});
     EXPECT_TRUE(engine->load({}));
     reader = std::make_unique<Reader>(loop, folder.at("tangram.db"));
     feed = std::make_unique<Feed>(*engine, *reader, access);

@@ -311,7 +311,8 @@ void Hardware::set_health(core::GpuId id, core::Health health, const std::string
     spdlog::error("GPU {}: {}", id.value(), why);
   }
   const bool is_lost = health == core::Health::kLost;
-  // After the commit: by then everything that was decided before has been started, and is ended.
+  // Once it is on the disk: by then everything that was decided before has been started, and is
+  // ended.
   engine_.post(Input{.event = core::GpuHealth{id, health},
                      .done = [this, alive = alive_, id, is_lost](const Result<void>& result) {
                        if (*alive && result && is_lost && on_lost) on_lost(id);

@@ -216,7 +216,7 @@ std::optional<mig::Placement> Hardware::placement_of(core::GpuId id,
 }
 
 void Hardware::compare(core::GpuId id, const Sight& sight) {
-  if (!engine_.settled()) {  // what is on its way may explain what we see: look again
+  if (!engine_.has_heard_driver()) {  // what is on its way may explain what we see: look again
     threads_->look_again = true;
     return;
   }
@@ -303,7 +303,8 @@ void Hardware::compare_held(core::GpuId id, const Sight& sight) {
   }
 }
 
-// Its job, or the replica of it, has lost its place; the run there is ended after the commit.
+// Its job, or the replica of it, has lost its place; the run there is ended once that is on the
+// disk.
 void Hardware::held_is_gone(core::GpuId id, const core::Entry& entry) {
   const core::Node& node = engine_.scheduler().node();
   const core::Job& job = node.job(entry.job);

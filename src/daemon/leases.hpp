@@ -129,7 +129,7 @@ class Leases {
   Limits& limits_;
   std::chrono::milliseconds linger_;
   std::map<std::uint64_t, std::vector<std::weak_ptr<Visit>>> visits_;  // by lease
-  std::map<Name, std::uint64_t> asked_now_;                            // not committed yet
+  std::map<Name, std::uint64_t> asked_now_;                            // not on the disk yet
   std::map<std::uint64_t, std::uint32_t> renewing_;  // how often, not committed yet
   std::set<std::uint64_t> coming_back_;              // their askers are given time to
   std::set<std::uint64_t> ending_;                   // their end is on its way

@@ -15,9 +15,9 @@ namespace tangram::daemon {
 // Each may be empty.
 struct Measures {
   std::function<void(const core::Event&, std::chrono::nanoseconds)> stepped;
-  std::function<void(std::chrono::nanoseconds, bool committed)> stored;  // one batch
-  std::function<void(const core::Action&)> performed;                    // it is committed
-  std::function<void(const store::MoveRow&)> moved;                      // it is over, and how
+  std::function<void(std::chrono::nanoseconds, bool on_disk)> stored;  // one batch
+  std::function<void(const core::Action&)> performed;                  // it is on the disk
+  std::function<void(const store::MoveRow&)> moved;                    // it is over, and how
 };
 
 }  // namespace tangram::daemon

@@ -100,8 +100,8 @@ void Operator::tune(const http::Caller& caller, const api::TuningChange& change,
     reply(std::unexpected(may.error()));
     return;
   }
-  // Into what was asked for last, though it may not be committed yet: two changes at once are both
-  // made.
+  // Into what was asked for last, though it may not be on the disk yet: two changes at once are
+  // both made.
   const core::Tuning& base =
       tunings_under_way_ > 0 ? last_tuning_ : engine_.scheduler().node().tuning();
   const auto tuning = changed(base, change);

@@ -1,6 +1,6 @@
 // Operator: what is asked about the node as a whole: its GPUs taken out of service and back, its
 // tuning, how it stands. One rule: whoever changes the node is an admin, and every change is an
-// event of the scheduler, committed before it is answered.
+// event of the scheduler, on the disk before it is answered.
 #pragma once
 
 #include <cstdint>

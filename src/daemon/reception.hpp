@@ -50,7 +50,7 @@ class Reception {
     Reply<api::JobView> reply;
   };
 
-  // One that has a key and is not committed yet.
+  // One that has a key and is not on the disk yet.
   struct Submission {
     std::string fingerprint;
     std::vector<Reply<http::Doors::Submitted>> others;  // who asked the same meanwhile
@@ -100,7 +100,7 @@ class Reception {
   Cgroups cgroups_;
   std::map<std::uint64_t, std::vector<std::weak_ptr<Waiter>>> waiters_;
   std::map<std::pair<std::uint32_t, std::string>, Submission> submissions_;  // by uid and key
-  std::map<std::uint16_t, std::uint64_t> ports_coming_;  // of jobs that are not committed yet
+  std::map<std::uint16_t, std::uint64_t> ports_coming_;  // of jobs that are not on the disk yet
 };
 
 }  // namespace tangram::daemon

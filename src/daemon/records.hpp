@@ -64,7 +64,7 @@ class Records {
 
   // The rows changed since the last time, into `changes`; the ids of the jobs among them.
   std::vector<std::uint64_t> take_changes(store::Changes& changes);
-  // After the commit: what is over and not among the newest is left to the store.
+  // Once they are on the disk: what is over and not among the newest is left to the store.
   void forget_over();
 
  private:

@@ -21,7 +21,8 @@
 namespace tangram::http {
 
 // What an answer tells of: of anything, of the job {id}, of nothing that changes or only of what is
-// on the disk in any case.
+// on the disk in any case. A lease is taken or renewed once that is on the disk, and until then
+// its time must not run out because the asker was kept waiting.
 enum class Concern : std::uint8_t { kAll, kJob, kNothing };
 
 struct Request {

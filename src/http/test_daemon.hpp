@@ -149,6 +149,9 @@ class TestDaemon {
   api::TuningView tuning;
   bool ready = true;
   std::vector<std::uint32_t> unknown;  // users of whom nobody knows yet who they are
+  // The job whose news are not on the disk yet; 0: none. And who was told to wait.
+  std::uint64_t on_its_way = 0;
+  std::vector<std::weak_ptr<std::function<void()>>> disk_waiters;
   std::vector<api::GpuView> gpus;
   api::StatusView status;
 
@@ -265,6 +268,14 @@ class TestDaemon {
     };
     d.is_settled = [this](const Caller& caller) {
       return std::ranges::find(unknown, caller.uid) == unknown.end();
+    };
+    d.is_lasting = [this](std::optional<std::uint64_t> job) {
+      return !on_its_way || (job && *job != on_its_way);
+    };
+    d.when_lasting = [this](std::function<void()> ring) -> std::shared_ptr<void> {
+      auto waits = std::make_shared<std::function<void()>>(std::move(ring));
+      disk_waiters.push_back(waits);
+      return waits;
     };
     add_node(d);
     events.fill(d);

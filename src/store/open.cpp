@@ -133,7 +133,11 @@ Result<std::unique_ptr<Store::Parts>> open_parts(const std::string& path,
   if (!exists) {
     if (const auto made = make_store(path, schema); !made) return std::unexpected(made.error());
   }
-  if (const auto is = check_file(path); !is) return std::unexpected(is.error());
+  // Not where this process has the store open already: to close any descriptor of a file ends all
+  // locks that the process has on it, SQLite's among them.
+  if (const auto is = options.check ? check_file(path) : Result<void>(); !is) {
+    return std::unexpected(is.error());
+  }
   try {
     SQLite::Database db = options.read_only
                               ? open_read_only(path)

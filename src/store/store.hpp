@@ -1,8 +1,7 @@
 // Store: everything the daemon must not forget, in one SQLite file (WAL). One transaction holds the
 // events of a batch, the state of the scheduler that they produced, and what people see of it.
 // What is committed outlives the process; the Syncer makes it outlive the machine. Recovery reads
-// the tables; the journal serves replay and explanation. One rule: nothing is acted on and no wish
-// is granted before its batch is on the disk.
+// the tables; the journal serves replay and explanation. One rule: all of a batch or nothing of it.
 #pragma once
 
 #include <chrono>
@@ -277,7 +276,8 @@ struct Retention {
 struct OpenOptions {
   bool read_only = false;  // for looking; takes no lock
   bool create = true;
-  bool check = true;  // all of it, page by page; who opened it before may know that it is whole
+  // All of it, page by page. Not within a process that has it open: that would end its locks.
+  bool check = true;
 };
 
 // Not safe to use from several threads at once.

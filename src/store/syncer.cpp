@@ -1,9 +1,11 @@
-// See syncer.hpp. SQLite's own way to sync at every commit would be the same calls within COMMIT.
+// See syncer.hpp. SQLite would make the same calls within COMMIT.
 #include "store/syncer.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/stat.h>
+#include <vector>
 
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Statement.h>
@@ -19,8 +21,8 @@ namespace {
 constexpr int kLongLog = 4'000;  // pages: 16 MB
 constexpr int kBusyMs = 1'000;
 
-std::unexpected<Error> not_on_disk(const std::string& path, int code) {
-  return failed(cat("cannot put the store ", path, " on the disk: ", files::why(code),
+std::unexpected<Error> not_on_disk(const std::string& path, std::string_view why) {
+  return failed(cat("cannot put the store ", path, " on the disk: ", why,
                     ". Look at the kernel's log; it is tried again."));
 }
 
@@ -30,45 +32,63 @@ Syncer::Syncer(const Store& store)
     : path_(store.parts_->path), log_pages_(store.parts_->log_pages) {}
 Syncer::~Syncer() = default;
 
-Result<Synced> Syncer::sync() {
-  if (const auto done = unsure_ ? bring_in(true) : sync_log(); !done) {
-    unsure_ = true;
-    return std::unexpected(done.error());
-  }
+Result<void> Syncer::sync() {
+  if (auto opened = open_log(); !opened) return opened;
+  if (auto written = unsure_ ? write_anew() : Result<void>(); !written) return written;
+  unsure_ = true;
+  if (::fdatasync(log_->get()) != 0) return not_on_disk(path_, files::why(errno));
   unsure_ = false;
-  if (*log_pages_ < kLongLog) return Synced{};
-  const auto brought = bring_in(false);
-  return Synced{.log_trouble = brought ? "" : brought.error().message};
+  return {};
 }
 
-Result<void> Syncer::sync_log() {
+Result<void> Syncer::open_log() {
   if (!log_) {
-    files::Descriptor log(::open((path_ + "-wal").c_str(), O_RDONLY | O_CLOEXEC));
-    if (!log.ok()) return not_on_disk(path_, errno);
+    files::Descriptor log(::open((path_ + "-wal").c_str(), O_RDWR | O_CLOEXEC));
+    if (!log.ok()) return not_on_disk(path_, files::why(errno));
     const auto folder = std::filesystem::path(path_).parent_path().string();
     if (auto named = files::sync_folder(folder.empty() ? "." : folder); !named) return named;
     log_ = std::move(log);
   }
-  if (::fdatasync(log_->get()) != 0) return not_on_disk(path_, errno);
+  struct stat is{};
+  if (::fstat(log_->get(), &is) != 0) return not_on_disk(path_, files::why(errno));
+  if (is.st_nlink == 0) {
+    return not_on_disk(path_, "its log (-wal) was removed by somebody; restart tangramd");
+  }
   return {};
 }
 
-Result<void> Syncer::bring_in(bool all) {
+// The same bytes: those that the disk has lost are given to it again.
+Result<void> Syncer::write_anew() const {
+  std::vector<char> bytes(std::size_t{1} << 20U);
+  off_t at = 0;
+  while (true) {
+    const ssize_t read = ::pread(log_->get(), bytes.data(), bytes.size(), at);
+    if (read == 0) return {};
+    if (read < 0) return not_on_disk(path_, files::why(errno));
+    for (ssize_t done = 0; done < read;) {
+      const auto left = static_cast<std::size_t>(read - done);
+      const ssize_t count = ::pwrite(log_->get(), bytes.data() + done, left, at + done);
+      if (count < 0) return not_on_disk(path_, files::why(errno));
+      done += count;
+    }
+    at += read;
+  }
+}
+
+// The first who commits after that begins the log anew and waits for the disk: better here than in
+// the Store's thread.
+Result<void> Syncer::shorten_log() {
+  if (*log_pages_ < kLongLog) return {};
   try {
     if (!db_) {
       db_ = std::make_unique<SQLite::Database>(path_, SQLite::OPEN_READWRITE, kBusyMs);
       db_->exec("PRAGMA synchronous = FULL");
     }
-    SQLite::Statement checkpoint(
-        *db_, all ? "PRAGMA wal_checkpoint(FULL)" : "PRAGMA wal_checkpoint(PASSIVE)");
-    const bool busy = checkpoint.executeStep() && checkpoint.getColumn(0).getInt() != 0;
-    if (all && busy) {
-      return failed(
-          cat("cannot put the store ", path_, " on the disk: others read it. It is tried again."));
-    }
+    SQLite::Statement(*db_, "PRAGMA wal_checkpoint(PASSIVE)").executeStep();
+    db_->exec("UPDATE saved_rest SET state = state");
     return {};
   } catch (const SQLite::Exception& error) {
-    return std::unexpected(sqlite_error(error, "put on the disk", path_));
+    return std::unexpected(sqlite_error(error, "bring the log into", path_));
   }
 }
 
