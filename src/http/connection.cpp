@@ -97,7 +97,8 @@ Session::Session(int descriptor, const Caller& caller, std::shared_ptr<House> ho
       caller_(caller),
       is_stranger_(!caller.address.empty()),
       welcome_(std::move(welcome)),
-      house_(std::move(house)) {
+      house_(std::move(house)),
+      number_(house_->connections++) {
   stream_.socket().assign(asio::local::stream_protocol(), descriptor);
 }
 

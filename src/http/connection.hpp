@@ -28,7 +28,8 @@ struct House {
   Doors doors;
   Watcher watcher;
   Bodies bodies;
-  bool open = true;  // once it is not, the doors lead nowhere
+  unsigned connections = 0;  // there ever were
+  bool open = true;          // once it is not, the doors lead nowhere
 };
 
 class Connection {

@@ -16,7 +16,8 @@ constexpr std::size_t kPage = 64;  // of many who catch up at once: others come 
 constexpr auto kBurst = std::chrono::milliseconds(2);  // what rings so soon after goes along
 // While much happens, each reader is written to so often: for so many readers, every single event
 // would be most of what the daemon does.
-constexpr auto kPause = std::chrono::milliseconds(25);
+constexpr auto kPause = std::chrono::milliseconds(20);
+constexpr auto kApart = std::chrono::milliseconds(1);  // not to all at once: others come in between
 // Too many read the past at once: he asks again, and again, before he is sent away.
 constexpr auto kBusy = std::chrono::milliseconds(100);
 constexpr int kMostTries = 100;
@@ -98,7 +99,7 @@ Task<bool> Session::write_pages(std::shared_ptr<Pending> pending, EventWish& wis
 
 // true: something has happened; false: only time has passed.
 Task<bool> Session::await_ring(std::shared_ptr<Pending> pending) {
-  const auto pause_ends = Timer::clock_type::now() + kPause;
+  const auto pause_ends = Timer::clock_type::now() + kPause + kApart * (number_ % 16);
   if (!pending->rung && !pending->gone) {
     pending->bell.expires_after(house_->options.heartbeat);
     co_await pending->bell.async_wait(kTuple);

@@ -123,6 +123,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
   std::shared_ptr<void> room_;  // of the body that is being read or answered
   std::shared_ptr<Pending> pending_;
   asio::cancellation_signal departure_;
+  unsigned number_;  // of the connection
 };
 
 }  // namespace tangram::http

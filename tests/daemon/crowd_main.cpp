@@ -19,6 +19,7 @@
 
 #include "base/text.hpp"
 #include "crowd.hpp"
+#include "empty_answers.hpp"
 #include "http/client.hpp"
 #include "node.hpp"
 #include "stolen.hpp"
@@ -67,7 +68,9 @@ Round one_round(Node& node, const Crowd::Entry& enter, std::uint64_t jobs, std::
   const long before = node.resident_kib();
   Crowd crowd(node, enter, jobs);
   const Stolen stolen;
+  EmptyAnswers empty;
   crowd.come(count, time);
+  const Latencies& least = empty.end();
   crowd.looks.sort();
   Round round{.stolen = stolen.percent(), .p99 = crowd.looks.at(0.99)};
   std::printf("%llu callers for %lld s: %llu requests, %llu events read, %llu errors\n",
@@ -78,6 +81,9 @@ Round one_round(Node& node, const Crowd::Entry& enter, std::uint64_t jobs, std::
   std::printf(
       "GET /v1/jobs/{id}, %zu of them: half %.2f ms, 95 %% %.2f ms, 99 %% %.2f ms, worst %.2f ms\n",
       crowd.looks.count(), crowd.looks.at(0.5), crowd.looks.at(0.95), round.p99, crowd.looks.at(1));
+  std::printf(
+      "an empty answer meanwhile: half %.2f ms, 95 %% %.2f ms, 99 %% %.2f ms, worst %.2f ms\n",
+      least.at(0.5), least.at(0.95), least.at(0.99), least.at(1));
   const long after = node.resident_kib();
   std::printf(
       "resident memory of the daemon: %ld KiB before, %ld KiB after; the host took %.1f %% of the "
