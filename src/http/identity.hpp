@@ -12,6 +12,10 @@ namespace tangram::http {
 // Puts whom the token stands for into request.caller. A caller on TCP must have one, unless nothing
 // is needed; one on the unix socket may.
 [[nodiscard]] Answer<void> identify(const Doors& doors, Request& request, Needs needs);
+// He came over TCP, and has not said who he is.
+[[nodiscard]] inline bool is_stranger(const Caller& caller) {
+  return !caller.address.empty() && !caller.token;
+}
 // 401 says how to do better, as RFC 9110 wants it.
 [[nodiscard]] Response unauthorized(const api::Problem& problem);
 

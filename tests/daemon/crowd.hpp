@@ -39,6 +39,9 @@ class Crowd {
   // jobs 1 to `jobs`, which nobody touches; what is submitted is cancelled.
   void come(std::uint64_t callers, std::chrono::milliseconds time);
 
+  // So many events each follower had to read.
+  [[nodiscard]] std::uint64_t span() const { return goal_ - begun_after_; }
+
   Latencies looks;
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> events = 0;

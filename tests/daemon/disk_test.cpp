@@ -53,10 +53,12 @@ class Disk : public ::testing::Test {
       reply = client->request("POST", "/v1/jobs", request(), kLong, "once");
       answered = true;
     });
-    eventually("it is in the store", [&] {
-      const auto store = store::Store::open(node.state_dir() + "/tangram.db", {.read_only = true});
-      return store && (*store)->job(2)->has_value();
-    });
+    eventually("it is in the store", [&] { return stored(2).has_value(); });
+  }
+  // As the store has it, on the disk or not.
+  [[nodiscard]] std::optional<store::JobRow> stored(std::uint64_t id) const {
+    const auto store = store::Store::open(node.state_dir() + "/tangram.db", {.read_only = true});
+    return store ? (*store)->job(id).value() : std::nullopt;
   }
   [[nodiscard]] json::object request() const {
     return node.request("2g.10gb", "true", {{"hold", true}});
@@ -156,10 +158,7 @@ TEST_F(Disk, ThatHangsRightAfterItFailedHoldsUpNobody) {
     auto client = http::Client::open(node.socket());
     reply = client->request("POST", "/v1/jobs/2/cancel", std::nullopt, kLong);
   });
-  eventually("it is on its way", [&] {
-    const auto store = store::Store::open(node.state_dir() + "/tangram.db", {.read_only = true});
-    return store && (*store)->job(2)->value().over;
-  });
+  eventually("it is on its way", [&] { return stored(2).value().over; });
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(node.state(held), "held");
     node.ask("GET", "/healthz");
