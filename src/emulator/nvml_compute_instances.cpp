@@ -98,7 +98,8 @@ std::int64_t linger_ns(const Target& t) {
 
 bool found_in_environment(const Target& t) {
   if (t.state.node().find_processes == 0) return false;
-  return !emulator::find_processes({emulator::uuid_of(t.gpu, {t.handle.gi, t.handle.ci})}).empty();
+  const std::string uuid = emulator::uuid_of(t.gpu, {t.handle.gi, t.handle.ci});
+  return !emulator::find_processes(t.state, {uuid}).empty();
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ std::vector<ProcessInfo> processes_of(const Target& t) {
     const std::vector<MigDevice> devices = emulator::mig_devices(t.gpu);
     std::vector<std::string> uuids;
     for (const MigDevice mig : devices) uuids.push_back(emulator::uuid_of(t.gpu, mig));
-    for (const emulator::FoundProcess& p : emulator::find_processes(uuids)) {
+    for (const emulator::FoundProcess& p : emulator::find_processes(t.state, uuids)) {
       add(p.pid, 0, devices[p.uuid].gi, devices[p.uuid].ci);
     }
   }

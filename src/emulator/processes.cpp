@@ -159,7 +159,8 @@ bool set_flow(GpuState& gpu, const FlowState& flow) {
   return true;
 }
 
-std::vector<FoundProcess> find_processes(const std::vector<std::string>& uuids) {
+std::vector<FoundProcess> find_processes(const StateFile& node,
+                                         const std::vector<std::string>& uuids) {
   constexpr std::size_t kMostEnvironment = 262'144;
   std::vector<FoundProcess> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
@@ -170,6 +171,8 @@ std::vector<FoundProcess> find_processes(const std::vector<std::string>& uuids) 
     const std::string environment = slurp(cat("/proc/", *pid, "/environ"), kMostEnvironment);
     const std::string_view devices = variable(environment, "CUDA_VISIBLE_DEVICES");
     if (devices.empty()) continue;
+    const std::string_view state = variable(environment, "TANGRAM_EMULATOR_STATE");
+    if (!state.empty() && !node.is_at(std::string(state))) continue;
     for (std::size_t i = 0; i < uuids.size(); ++i) {
       if (devices.find(uuids[i]) != std::string_view::npos) {
         found.push_back({static_cast<std::uint32_t>(*pid), i});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/state.hpp"
+#include "emulator/state_file.hpp"
 
 namespace tangram::emulator {
 
@@ -28,10 +29,13 @@ void forget_processes(GpuState& gpu, unsigned gi, unsigned ci);
 [[nodiscard]] bool set_flow(GpuState& gpu, const FlowState& flow);
 
 // Pids whose CUDA_VISIBLE_DEVICES has one of these UUIDs. Looks at every process of the machine.
+// Two emulated nodes give their devices the same UUIDs, so a process whose environment names the
+// state of another node is none of `node`'s.
 struct FoundProcess {
   std::uint32_t pid = 0;
   std::size_t uuid = 0;  // which of them
 };
-[[nodiscard]] std::vector<FoundProcess> find_processes(const std::vector<std::string>& uuids);
+[[nodiscard]] std::vector<FoundProcess> find_processes(const StateFile& node,
+                                                       const std::vector<std::string>& uuids);
 
 }  // namespace tangram::emulator

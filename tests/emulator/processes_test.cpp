@@ -193,13 +193,14 @@ TEST_F(Processes, LingerAfterTheirDeath) {
 // A process that says in its environment where it wants to be.
 class CudaProcess {
  public:
-  explicit CudaProcess(const std::string& devices) {
+  explicit CudaProcess(const std::string& devices, const std::string& node = {}) {
     int ready[2];
     CHECK(pipe2(ready, O_CLOEXEC) == 0);
     pid_ = fork();
     CHECK(pid_ >= 0);
     if (pid_ == 0) {
       setenv("CUDA_VISIBLE_DEVICES", devices.c_str(), 1);
+      if (!node.empty()) setenv("TANGRAM_EMULATOR_STATE", node.c_str(), 1);
       execlp("sleep", "sleep", "600", nullptr);
       _exit(127);
     }
@@ -239,6 +240,18 @@ TEST(FoundProcesses, AreThoseWhoseEnvironmentNamesAMigDevice) {
   }
   EXPECT_TRUE(processes_on(gpu(0)).empty());
   EXPECT_EQ(destroy(second), kSuccess);
+}
+
+// Two nodes of one machine give their devices the same UUIDs.
+TEST(FoundProcesses, AreNotThoseOfAnotherNode) {
+  const Node node("find_processes = true\n[[gpu]]\nmodel = \"A100-40GB\"\n");
+  const Instance instance = create(gpu(0), "3g.20gb@4");
+  const CudaProcess theirs(instance.uuid, "/nowhere/another-node");
+  EXPECT_TRUE(processes_on(gpu(0)).empty());
+  const CudaProcess ours(instance.uuid);
+  const auto all = processes_on(gpu(0));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].pid, ours.pid());
 }
 
 TEST(FoundProcesses, AreNotLookedForUnlessAsked) {
