@@ -18,6 +18,7 @@ namespace tangram::http {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{64} << 10U;
+constexpr std::size_t kMostRuns = INT32_MAX;                      // of a job: more than any has
 constexpr std::uint64_t kLongestTail = std::uint64_t{16} << 20U;  // bytes looked through
 
 std::optional<FileIdentity> identity_of(int folder, const char* path, int flags) {
@@ -74,11 +75,10 @@ std::string to_text(const LogPosition& p) {
 
 std::optional<LogPosition> parse_position(std::string_view text) {
   LogPosition p;
-  if (take(text, p.run, '-') && take(text, p.file.inode, '-') && take(text, p.file.born, ':') &&
-      take(text, p.offset, '\0') && p.offset <= INT64_MAX) {
-    return p;
-  }
-  return std::nullopt;
+  const bool read = take(text, p.run, '-') && take(text, p.file.inode, '-') &&
+                    take(text, p.file.born, ':') && take(text, p.offset, '\0');
+  if (!read || p.run > kMostRuns || p.offset > INT64_MAX) return std::nullopt;
+  return p;
 }
 
 LogReader::~LogReader() {
@@ -213,7 +213,8 @@ bool LogReader::waits_for_run() const {
 }
 
 bool LogReader::run_is_over() const {
-  if (at_.run + 1 >= source_.folders.size()) return false;
+  if (at_.run >= source_.folders.size()) return false;
+  if (source_.folders.size() - at_.run == 1) return false;  // the last there is
   if (source_.over) return true;
   const std::string& folder = source_.folders[at_.run];
   return size_of(cat(folder, '/', api::kExitFile)) > 0 ||

@@ -191,6 +191,27 @@ TEST_F(Logs, RefuseNonsense) {
   EXPECT_TRUE(client->stream("/v1/jobs/1/logs?from=99999-1-2:3", take));
 }
 
+// A position is whatever its sender likes: a run beyond all runs is none, however large its number.
+TEST_F(Logs, PositionsBeyondAllRunsLeadNowhere) {
+  EXPECT_FALSE(parse_position("18446744073709551615-0-0:0"));
+  EXPECT_FALSE(parse_position("2147483648-0-0:0"));
+  EXPECT_FALSE(parse_position("0-0-0:9223372036854775808"));
+  EXPECT_EQ(to_text(*parse_position("2147483647-1-2:3")), "2147483647-1-2:3");
+  append(daemon_.add_run(id_) / "stdout.log", "a");
+  append(daemon_.add_run(id_) / "stdout.log", "b");
+  const testing::Raw raw(daemon_.socket());
+  raw.say("GET /v1/jobs/1/logs?from=18446744073709551615-0-0:0 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(raw.hear("}\n"), ::testing::StartsWith("HTTP/1.1 400"));
+  std::vector<char> room(100);
+  for (const std::size_t run : {std::size_t{2}, std::size_t{INT32_MAX}, ~std::size_t{0}}) {
+    LogReader reader("stdout.log");
+    reader.set_source(daemon_.job(id_).logs);
+    reader.begin_at({.run = run, .file = {}, .offset = 0});
+    EXPECT_FALSE(reader.read(room).has_value()) << run;
+    EXPECT_EQ(reader.folder(), "") << run;
+  }
+}
+
 // The original and its replica write at once; they are read one after the other.
 TEST_F(Logs, WaitForARunThatStillWrites) {
   const fs::path original = daemon_.add_run(id_);
