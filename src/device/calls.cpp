@@ -24,6 +24,11 @@ bool is_no_error(std::string_view call, nvml::Return code) {
 
 }  // namespace
 
+void ErrorCounts::expect(const char* call) {
+  const std::scoped_lock lock(mutex_);
+  expected_.insert(call);
+}
+
 void ErrorCounts::add(const char* call, nvml::Return code) {
   if (is_no_error(call, code)) return;
   const std::scoped_lock lock(mutex_);
@@ -35,6 +40,14 @@ std::vector<ErrorCount> ErrorCounts::all() const {
   std::vector<ErrorCount> all;
   for (const auto& [key, count] : counts_) all.push_back({key.first, key.second, count});
   return all;
+}
+
+std::map<std::string, std::uint64_t> ErrorCounts::totals() const {
+  const std::scoped_lock lock(mutex_);
+  std::map<std::string, std::uint64_t> totals;
+  for (const std::string& call : expected_) totals[call] = 0;
+  for (const auto& [key, count] : counts_) totals[key.first] += count;
+  return totals;
 }
 
 void* Symbols::find(const char* name) const { return ::dlsym(library, name); }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,13 +25,17 @@ struct ErrorCount {
 
 class ErrorCounts {
  public:
+  // From now on it is in totals(), though it may never fail.
+  void expect(const char* call);
   // Answers that are no errors are not counted: "there is none", "not on this GPU", "nothing
   // happened within the time", "the answer is longer".
   void add(const char* call, nvml::Return code);
   [[nodiscard]] std::vector<ErrorCount> all() const;
+  [[nodiscard]] std::map<std::string, std::uint64_t> totals() const;  // by call, of all codes
 
  private:
   mutable std::mutex mutex_;
+  std::set<std::string> expected_;
   std::map<std::pair<std::string, nvml::Return>, std::uint64_t> counts_;
 };
 
@@ -51,20 +56,33 @@ class Call<nvml::Return(Arguments...)> {
   Call(const Symbols& symbols, const char* name)
       : name_(name),
         function_(reinterpret_cast<Function>(symbols.find(name))),
-        errors_(symbols.errors) {}
+        errors_(symbols.errors) {
+    errors_->expect(name);
+  }
 
   [[nodiscard]] bool is_there() const { return function_ != nullptr; }
   [[nodiscard]] const char* name() const { return name_; }
 
   nvml::Return operator()(Arguments... arguments) const {
-    const nvml::Return code =
-        function_ == nullptr ? nvml::kFunctionNotFound : function_(arguments...);
+    const nvml::Return code = ask(arguments...);
     if (code != nvml::kSuccess) errors_->add(name_, code);
     return code;
   }
 
+  // For whoever tries again: "in use" mostly passes, so it is an error only once he gives up.
+  nvml::Return patiently(Arguments... arguments) const {
+    const nvml::Return code = ask(arguments...);
+    if (code != nvml::kSuccess && code != nvml::kInUse) errors_->add(name_, code);
+    return code;
+  }
+  void gave_up() const { errors_->add(name_, nvml::kInUse); }
+
  private:
   using Function = nvml::Return (*)(Arguments...);
+  nvml::Return ask(Arguments... arguments) const {
+    return function_ == nullptr ? nvml::kFunctionNotFound : function_(arguments...);
+  }
+
   const char* name_;
   Function function_;
   ErrorCounts* errors_;

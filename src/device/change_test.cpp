@@ -70,6 +70,28 @@ TEST_F(Change, WaitsForWhatIsInUseForAMoment) {
   node_.fault("nvmlGpuInstanceDestroy=IN_USE", 3);
   EXPECT_TRUE(try_destroy(instance).has_value());
   EXPECT_THAT(node_.instances(gpu_), IsEmpty());
+  EXPECT_THAT(node_.library().errors(), IsEmpty());  // nothing went wrong
+}
+
+// Not once for every try: how often that is says how patient we are, not how the driver fares.
+TEST_F(Change, CountsWhatStaysInUseOnce) {
+  const auto count = [&](const char* call) { return node_.library().error_totals().at(call); };
+  const Patience impatient = patient(std::chrono::milliseconds(30));
+  for (const char* call :
+       {"nvmlDeviceCreateGpuInstanceWithPlacement", "nvmlGpuInstanceCreateComputeInstance"}) {
+    node_.fault((std::string(call) + "=IN_USE").c_str(), 0);
+    EXPECT_FALSE(create(node_.library(), gpu_, placement(gpu_, "2g.10gb", 4), owned_, impatient)
+                     .has_value());
+    EXPECT_EQ(count(call), 1U) << call;
+    node_.clear_faults();
+  }
+  const Instance instance = made();
+  for (const char* call : {"nvmlComputeInstanceDestroy", "nvmlGpuInstanceDestroy"}) {
+    node_.fault((std::string(call) + "=IN_USE").c_str(), 0);
+    EXPECT_FALSE(try_destroy(instance, impatient).has_value());
+    EXPECT_EQ(count(call), 1U) << call;
+    node_.clear_faults();
+  }
 }
 
 TEST_F(Change, ReportsWhoHoldsAnInstance) {

@@ -114,10 +114,11 @@ Outcome<void> Creation::make_gpu_instance(nvml::Device device) const {
   Backoff backoff(patience_);
   for (;;) {
     nvml::GpuInstance ignored = nullptr;  // it is found by its place, in case this is not true
-    const nvml::Return code = library_.calls().create_gi(
+    const nvml::Return code = library_.calls().create_gi.patiently(
         device, static_cast<unsigned>(profile_.facts.nvml_id), &where, &ignored);
     if (code == nvml::kSuccess) return {};
     if (code == nvml::kInUse && backoff.wait()) continue;
+    if (code == nvml::kInUse) library_.calls().create_gi.gave_up();
     Failure failure = refused(code, "GPU instance");
     failure.left = is_refusal(code) ? Left::kNothing : Left::kUnknown;
     return std::unexpected(std::move(failure));
@@ -150,11 +151,12 @@ Outcome<void> Creation::make_compute_instance() const {
                                          static_cast<unsigned>(profile_.compute_slices));
     if (!profile) return std::unexpected(profile.error());
     nvml::ComputeInstance ignored = nullptr;
-    const nvml::Return code = library_.calls().create_ci((*gi)->handle, profile->id, &ignored);
+    const nvml::Return code =
+        library_.calls().create_ci.patiently((*gi)->handle, profile->id, &ignored);
     if (code == nvml::kSuccess) return {};
-    if (code != nvml::kInUse || !backoff.wait()) {
-      return std::unexpected(refused(code, "compute instance"));
-    }
+    if (code == nvml::kInUse && backoff.wait()) continue;
+    if (code == nvml::kInUse) library_.calls().create_ci.gave_up();
+    return std::unexpected(refused(code, "compute instance"));
   }
 }
 

@@ -3,6 +3,8 @@
 // a session with the driver, and the session ends with the last owner.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +33,10 @@ class Library {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const Calls& calls() const { return calls_; }
   [[nodiscard]] std::vector<ErrorCount> errors() const { return errors_.all(); }
+  // By call, those that never failed too.
+  [[nodiscard]] std::map<std::string, std::uint64_t> error_totals() const {
+    return errors_.totals();
+  }
 
   [[nodiscard]] Outcome<std::string> driver_version() const;
   // The handle of a GPU. Not kept: handles die with a reset.

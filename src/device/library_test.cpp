@@ -71,6 +71,7 @@ TEST(Library, CountsErrorsByCallAndCode) {
   const Gpu gpu = node.gpu();
   ASSERT_TRUE(node.instances(gpu).empty());
   EXPECT_TRUE(node.library().errors().empty());  // "not on this GPU" and "none" are answers
+  EXPECT_EQ(node.library().error_totals().at("nvmlDeviceGetGpuInstances"), 0U);
   node.fault("nvmlDeviceGetGpuInstances=UNKNOWN", 2);
   EXPECT_FALSE(list_instances(node.library(), gpu).has_value());
   EXPECT_FALSE(list_instances(node.library(), gpu).has_value());
@@ -79,6 +80,7 @@ TEST(Library, CountsErrorsByCallAndCode) {
   EXPECT_EQ(errors[0].call, "nvmlDeviceGetGpuInstances");
   EXPECT_EQ(errors[0].code, nvml::kUnknown);
   EXPECT_EQ(errors[0].count, 2U);
+  EXPECT_EQ(node.library().error_totals().at("nvmlDeviceGetGpuInstances"), 2U);
 }
 
 TEST(Library, WithoutAFunctionSaysThatTheDriverIsTooOld) {

@@ -2,6 +2,7 @@
 #include "device/removal.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/text.hpp"
@@ -13,21 +14,33 @@ namespace {
 
 using Kind = Failure::Kind;
 
+// Which of the two calls said "in use"; the one before it worked.
+enum class InUse : std::uint8_t { kNone, kCompute, kGpu };
+
+void count(const Calls& calls, InUse what) {
+  if (what == InUse::kCompute) calls.destroy_ci.gave_up();
+  if (what == InUse::kGpu) calls.destroy_gi.gave_up();
+}
+
 // One round: every compute instance, then the GPU instance. What is gone already is skipped.
-Outcome<void> remove_once(const Library& library, const Gpu& gpu, const Place& place) {
+Outcome<void> remove_once(const Library& library, const Gpu& gpu, const Place& place,
+                          InUse& in_use) {
+  in_use = InUse::kNone;
   const auto gi = find_gpu_instance(library, gpu, place);
   if (!gi) return std::unexpected(gi.error());
   if (!*gi) return {};
   const auto computes = compute_instances(library, gpu, (*gi)->handle);
   if (!computes) return std::unexpected(computes.error());
   for (auto* ci : *computes) {
-    const nvml::Return code = library.calls().destroy_ci(ci);
+    const nvml::Return code = library.calls().destroy_ci.patiently(ci);
     if (code == nvml::kSuccess) continue;
+    if (code == nvml::kInUse) in_use = InUse::kCompute;
     return std::unexpected(
         failure_of(code, cat("destroy the compute instance of ", text_of(place)), gpu.uuid));
   }
-  const nvml::Return code = library.calls().destroy_gi((*gi)->handle);
+  const nvml::Return code = library.calls().destroy_gi.patiently((*gi)->handle);
   if (code == nvml::kSuccess) return {};
+  if (code == nvml::kInUse) in_use = InUse::kGpu;
   return std::unexpected(
       failure_of(code, cat("destroy the GPU instance ", text_of(place)), gpu.uuid));
 }
@@ -56,8 +69,9 @@ Failure still_there(const Library& library, const Gpu& gpu, Outcome<void> tried,
 Outcome<void> remove(const Library& library, const Gpu& gpu, const Place& place,
                      const Patience& patience) {
   Backoff backoff(patience);
+  InUse in_use = InUse::kNone;
   for (;;) {
-    Outcome<void> tried = remove_once(library, gpu, place);
+    Outcome<void> tried = remove_once(library, gpu, place, in_use);
     const auto seen = look(library, gpu);
     if (!seen) return std::unexpected(seen.error());
     auto instance = find_at(*seen, place);
@@ -65,6 +79,7 @@ Outcome<void> remove(const Library& library, const Gpu& gpu, const Place& place,
     // A success that is not true is tried again like "in use": it may be true a moment later.
     const bool may_pass = tried || tried.error().kind == Kind::kInUse;
     if (may_pass && backoff.wait()) continue;
+    count(library.calls(), in_use);
     return std::unexpected(still_there(library, gpu, std::move(tried), *std::move(instance)));
   }
 }
