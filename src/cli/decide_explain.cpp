@@ -225,7 +225,7 @@ Result<core::ProfileName> profile_of(const core::Node& node, const std::string& 
   for (std::size_t i = 0; i < node.name_count(); ++i) {
     names.push_back(node.name(core::ProfileName(static_cast<std::uint16_t>(i))));
   }
-  const auto near = nearest(profile, names);
+  const auto near = mig::nearest_profile(profile, names);
   return not_found(cat("no GPU of this state has a profile ", tangram::quoted(profile),
                        near ? cat("; did you mean ", *near, "?") : std::string("."),
                        " There are: ", join_words(names), "."));

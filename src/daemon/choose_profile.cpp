@@ -39,7 +39,7 @@ http::Answer<std::string> choose_profile(const core::Node& node, const std::stri
   }
   const auto known = node.find_name(profile);
   if (known && node.known_to_some_gpu(*known)) return profile;
-  const auto near = nearest(profile, names);
+  const auto near = mig::nearest_profile(profile, names);
   return std::unexpected(unserved(
       cat("no GPU of this node has the profile ", tangram::quoted(profile),
           near ? cat("; did you mean ", *near, "?") : ".", " There are ", join_words(names), ".")));

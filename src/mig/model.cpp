@@ -14,7 +14,7 @@ Result<ProfileIndex> Model::find_profile(std::string_view name) const {
   }
   std::vector<std::string> names;
   for (const Profile& p : spec_.profiles) names.push_back(p.name);
-  const auto near = nearest(name, names);
+  const auto near = nearest_profile(name, names);
   return not_found(cat(spec_.name, " has no profile ", quoted(name),
                        near ? cat("; did you mean ", *near, "?") : std::string("."),
                        " Its profiles: ", join_words(names), "."));

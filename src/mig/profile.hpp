@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,12 @@ enum class Media : std::uint8_t {
 
 // The media kind that a profile name tells ("1g.24gb+me.all" → kAll).
 [[nodiscard]] Media media_of(std::string_view profile_name);
+
+// The profile of `names` that somebody who wrote `typed` most likely meant: of a name with its
+// right form, as another GPU's 3g.40gb, the one of as many compute slices whose memory is nearest;
+// else the one most alike in letters.
+[[nodiscard]] std::optional<std::string_view> nearest_profile(std::string_view typed,
+                                                              std::span<const std::string> names);
 
 inline constexpr int kUnknown = -1;
 
