@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "files/durable.hpp"
 #include "files/failure.hpp"
+#include "store/log_frames.hpp"
 #include "store/parts.hpp"
 
 namespace tangram::store {
@@ -57,8 +58,13 @@ Result<void> Syncer::open_log() {
   return {};
 }
 
-// The same bytes: those that the disk has lost are given to it again.
+// The same bytes: those that the disk has lost are given to it again. If the kernel has forgotten
+// them too, what is there is old, and must not pass for what was committed.
 Result<void> Syncer::write_anew() const {
+  const int frames = *log_pages_;
+  if (whole_frames(log_->get()) < static_cast<std::uint32_t>(frames)) {
+    return not_on_disk(path_, "it has lost what its log (-wal) held; restart tangramd");
+  }
   std::vector<char> bytes(std::size_t{1} << 20U);
   off_t at = 0;
   while (true) {
@@ -76,7 +82,8 @@ Result<void> Syncer::write_anew() const {
 }
 
 // The first who commits after that begins the log anew and waits for the disk: better here than in
-// the Store's thread.
+// the Store's thread. It must be something that SQLite really writes: a row that is set to what it
+// was, it leaves alone; the header it does not.
 Result<void> Syncer::shorten_log() {
   if (*log_pages_ < kLongLog) return {};
   try {
@@ -85,7 +92,8 @@ Result<void> Syncer::shorten_log() {
       db_->exec("PRAGMA synchronous = FULL");
     }
     SQLite::Statement(*db_, "PRAGMA wal_checkpoint(PASSIVE)").executeStep();
-    db_->exec("UPDATE saved_rest SET state = state");
+    const int version = db_->execAndGet("PRAGMA user_version").getInt();
+    db_->exec(cat("PRAGMA user_version = ", version));
     return {};
   } catch (const SQLite::Exception& error) {
     return std::unexpected(sqlite_error(error, "bring the log into", path_));

@@ -1,6 +1,7 @@
 // The Syncer: what it does to the log, and what it says when it cannot.
 #include "store/syncer.hpp"
 
+#include <fcntl.h>
 #include <filesystem>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "files/test_folder.hpp"
+#include "store/log_frames.hpp"
 #include "store/parts.hpp"
 #include "store/test_body.hpp"
 
@@ -79,6 +81,23 @@ TEST(Syncer, KeepsTheLogShort) {
   EXPECT_TRUE(store->job(1040)->has_value());
 }
 
+// "Begun anew" is another number in the log's header: then the next commit need not do it.
+TEST(Syncer, BeginsTheLogAnewItself) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  auto store = open_at(path);
+  const auto salt = [&] { return folder.read("tangram.db-wal").substr(16, 8); };
+  Syncer syncer(*store);
+  for (std::uint64_t id = 1; id <= 5; ++id) ASSERT_TRUE(store->commit(large(id)));
+  must(syncer.sync());
+  const std::string before = salt();
+  must(syncer.shorten_log());
+  const std::string after = salt();
+  EXPECT_NE(before, after);
+  ASSERT_TRUE(store->commit(large(6)));
+  EXPECT_EQ(salt(), after);
+}
+
 // Without one the log holds everything, and the next who opens the store finds it.
 TEST(Syncer, WhatWasNeverSyncedOutlivesTheProcessAllTheSame) {
   const Folder folder;
@@ -123,6 +142,27 @@ TEST(Syncer, SaysSoWhenSomebodyHasRemovedTheLog) {
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("was removed by somebody"));
   EXPECT_THAT(done.error().message, HasSubstr(path));
+}
+
+// After a failure the kernel may have dropped what the disk did not take, and read old bytes again.
+TEST(Syncer, DoesNotTakeOldBytesForWhatWasCommitted) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  auto store = open_at(path);
+  ASSERT_TRUE(store->commit(large(1)));
+  const int log = ::open((path + "-wal").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(log, 0);
+  const auto written = whole_frames(log);
+  EXPECT_GT(written, 900U);
+  must(Syncer(*store).sync());
+  ASSERT_EQ(::pwrite(log, "old", 3, 2'000'000), 3);
+  EXPECT_LT(whole_frames(log), written);
+  const auto done = Syncer(*store).sync();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("has lost what its log"));
+  ASSERT_EQ(::ftruncate(log, 0), 0);
+  EXPECT_EQ(whole_frames(log), 0U);
+  ::close(log);
 }
 
 // Whoever opens the store a second time in the same process must not end the locks of the first:
