@@ -203,12 +203,21 @@ struct JobView {
 [[nodiscard]] std::string wall_text(WallTime when);  // "2026-11-16T11:42:03.123456Z"
 [[nodiscard]] Result<WallTime> parse_wall(std::string_view text);
 
+using Labels = std::map<std::string, std::string>;
+[[nodiscard]] bool is_label_name(std::string_view name);
+inline constexpr std::string_view kLabelNameForm =
+    "the name of a label has 1 to 128 of a-z, 0-9, '.', '_', '/' and '-'";
+// As a text that can be kept: a JSON object, or nothing if there are none.
+[[nodiscard]] std::string labels_text(const Labels& labels);
+[[nodiscard]] Labels read_labels(std::string_view text);
+
 [[nodiscard]] boost::json::value to_json(const JobRequest& request);
 // The error names the key ("probe.interval"), what is wrong and what is allowed. Unknown keys are
 // errors with the nearest known one. `document` is parsed already.
 [[nodiscard]] Result<JobRequest> read_job_request(const boost::json::value& document);
 
-// What holds where the request is silent.
+// What holds where the request is silent. A name is of one form, whoever gave it.
+[[nodiscard]] std::string job_name(const JobRequest& request);
 [[nodiscard]] EndpointMode endpoint_mode(const JobRequest& request);
 [[nodiscard]] MoveWay move_way(const JobRequest& request);
 

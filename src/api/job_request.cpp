@@ -7,6 +7,8 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/json/value_from.hpp>
 
 #include "api/fields.hpp"
@@ -174,13 +176,32 @@ std::map<std::string, std::string> labels_in(Fields& fields) {
   return fields.text_map("labels", kLabelLimits);
 }
 
-void check_labels(const std::map<std::string, std::string>& labels, const Fields& fields) {
+std::string job_name(const JobRequest& request) {
+  if (!request.name.empty()) return request.name;
+  if (request.command.empty()) return "";
+  const std::string& program = request.command.front();
+  std::string name = program.substr(program.rfind('/') + 1);
+  if (!is_plain_text(name)) name = printable(name);
+  std::size_t end = 0;  // of as many characters as there may be
+  for (std::size_t count = 0; end < name.size() && count < kLongestName; ++count) {
+    ++end;
+    while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80U) ++end;
+  }
+  name.resize(end);
+  return name;
+}
+
+bool is_label_name(std::string_view name) {
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789._/-";
+  return !name.empty() && name.size() <= kLongestName &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+void check_labels(const std::map<std::string, std::string>& labels, const Fields& fields) {
   for (const auto& [name, value] : labels) {
     const std::string key = cat("labels.", printable(name));
-    if (name.empty() || name.size() > kLongestName ||
-        name.find_first_not_of(kAllowed) != std::string::npos) {
-      fields.mistake(key, "the name of a label has 1 to 128 of a-z, 0-9, '.', '_', '/' and '-'.");
+    if (!is_label_name(name)) {
+      fields.mistake(key, cat(kLabelNameForm, "."));
     } else if (characters_of(value) > 1024 || !is_plain_text(value)) {
       fields.mistake(key, "the value of a label has at most 1024 printable characters.");
     }
@@ -195,6 +216,22 @@ void check_size(const std::string& profile, bool sized, const Fields& fields) {
   if (!profile.empty() && sized) {
     fields.mistake("gpu_memory", "and profile are two ways to say one thing; leave one out.");
   }
+}
+
+std::string labels_text(const Labels& labels) {
+  return labels.empty() ? "" : json::serialize(texts_json(labels));
+}
+
+Labels read_labels(std::string_view text) {
+  Labels labels;
+  if (text.empty()) return labels;
+  json::error_code bad;
+  const json::value parsed = json::parse({text.data(), text.size()}, bad);
+  if (bad || !parsed.is_object()) return labels;
+  for (const auto& [name, value] : parsed.get_object()) {
+    if (value.is_string()) labels.emplace(name, value.get_string());
+  }
+  return labels;
 }
 
 json::object texts_json(const std::map<std::string, std::string>& texts) {

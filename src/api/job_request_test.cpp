@@ -185,5 +185,28 @@ TEST(JobRequestJson, RefusesTooMuch) {
   EXPECT_THAT(read_job_request(json::array{}).error().message, HasSubstr("a job is an object"));
 }
 
+TEST(JobName, IsTheProgramsUnlessOneIsGiven) {
+  JobRequest request;
+  request.command = {"/usr/bin/python3", "train.py"};
+  EXPECT_EQ(job_name(request), "python3");
+  request.name = "train";
+  EXPECT_EQ(job_name(request), "train");
+}
+
+// Whatever a program is called, its job's name is as short and as plain as one that is given.
+TEST(JobName, HasOneForm) {
+  JobRequest request;
+  request.command = {std::string(131'000, 'x')};
+  EXPECT_EQ(job_name(request), std::string(128, 'x'));
+  request.command = {"bin/a\x01\x1b[31m"};
+  EXPECT_EQ(job_name(request), "a\\x01\\x1b[31m");
+  std::string wide;
+  for (int i = 0; i < 200; ++i) wide += "é";
+  request.command = {wide};
+  EXPECT_EQ(job_name(request), wide.substr(0, 256));
+  request.command = {"/bin/"};
+  EXPECT_EQ(job_name(request), "");
+}
+
 }  // namespace
 }  // namespace tangram::api

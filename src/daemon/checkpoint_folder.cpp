@@ -44,20 +44,6 @@ void withdraw_saved(const std::string& folder) {
   spdlog::error("cannot remove {}: {}", path, std::strerror(errno));
 }
 
-std::vector<std::string> checkpoint_folders(const std::string& below) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
-    found.push_back(at->path().string());
-  }
-  if (error) spdlog::error("cannot read the folder {}: {}", below, error.message());
-  return found;
-}
-
-std::uint64_t job_of_checkpoint(const std::string& folder) {
-  return std::strtoull(fs::path(folder).filename().c_str(), nullptr, 10);
-}
-
 void remove_checkpoints(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     std::error_code error;

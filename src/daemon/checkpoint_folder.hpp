@@ -23,9 +23,6 @@ inline constexpr const char* kResumedFile = "resumed";
 // The job may go on: it need not wait for its end any longer.
 void withdraw_saved(const std::string& folder);
 
-// Of all jobs, below one folder. Their names begin with the job's number.
-[[nodiscard]] std::vector<std::string> checkpoint_folders(const std::string& below);
-[[nodiscard]] std::uint64_t job_of_checkpoint(const std::string& folder);
 void remove_checkpoints(const std::vector<std::string>& folders);
 
 }  // namespace tangram::daemon

@@ -113,6 +113,10 @@ Result<void> Daemon::run() {
   spdlog::info("tangramd {} serves {} GPUs on {}", TANGRAM_VERSION, parts_->hardware->gpus().size(),
                config_.socket);
   parts_->loop.run();
+  if (!parts_->engine->disk_rests()) {
+    spdlog::warn("the disk does not answer; what it has not taken in, the next start gives it");
+    return {};
+  }
   parts_->engine->close();
   parts_->store.reset();
   spdlog::info("tangramd ends; its jobs go on");
@@ -329,8 +333,8 @@ void Daemon::stop_by(std::chrono::steady_clock::time_point deadline, bool was_se
     parts_->loop.stop();
     return;
   }
-  parts_->watchdog.expires_after(kLookAgain);
-  parts_->watchdog.async_wait([this, deadline, settled](const boost::system::error_code& error) {
+  parts_->stopping.expires_after(kLookAgain);
+  parts_->stopping.async_wait([this, deadline, settled](const boost::system::error_code& error) {
     if (!error) stop_by(deadline, settled);
   });
 }
@@ -344,15 +348,18 @@ void Daemon::trim_later(std::chrono::milliseconds wait) {
 }
 
 void Daemon::trim() {
-  std::vector<std::uint32_t> gone;
-  const auto more = parts_->store->trim(config_.retention, gone);
-  if (!more) spdlog::error("{}", more.error().message);
-  if (!gone.empty() || (more && *more)) {  // folders once the disk knows that they are to go
-    parts_->engine->post(Input{.event = core::WakeUp{}, .done = [this, gone](const Result<void>&) {
-                                 parts_->supervisor->remove_folders(gone);
-                               }});
+  const auto now = parts_->calendar.look(Clock::wall(), Clock::since_boot());
+  const auto trimmed = parts_->store->trim(config_.retention, now);
+  if (!trimmed) {
+    spdlog::error("{}", trimmed.error().message);
+  } else if (!trimmed->runs.empty() || !trimmed->jobs.empty() || trimmed->more) {
+    // Folders once the disk knows that they are to go.
+    parts_->engine->post(
+        Input{.event = core::WakeUp{}, .done = [this, gone = *trimmed](const Result<void>&) {
+                parts_->supervisor->remove_folders(gone);
+              }});
   }
-  trim_later(more && *more ? kTrimAgain : kTrimEvery);
+  trim_later(trimmed && trimmed->more ? kTrimAgain : kTrimEvery);
 }
 
 void Daemon::feed_watchdog() {

@@ -8,6 +8,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "daemon/calendar.hpp"
 #include "daemon/cgroups.hpp"
 #include "daemon/daemon.hpp"
 
@@ -32,7 +33,9 @@ struct Daemon::Parts {
   boost::asio::io_context loop{1};
   boost::asio::signal_set signals{loop};
   boost::asio::steady_timer trim{loop};
+  Calendar calendar;
   boost::asio::steady_timer watchdog{loop};
+  boost::asio::steady_timer stopping{loop};
   std::unique_ptr<store::Store> store;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Hardware> hardware;

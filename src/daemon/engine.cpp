@@ -117,6 +117,7 @@ void Engine::flush() {
     return;
   }
   end_trouble();  // the disk may have its own
+  for (const auto& [name, value] : batch.changes.facts) facts_.insert_or_assign(name, value);
   batch_ = std::move(next);
   sync();
 }
@@ -316,6 +317,8 @@ void Engine::ring() {
     if (const auto waits = each.lock()) (*waits)();
   }
 }
+
+bool Engine::disk_rests() const { return disk_->is_free(); }
 
 void Engine::close() {
   timing_->wake.cancel();

@@ -103,6 +103,8 @@ class Engine {
   [[nodiscard]] std::shared_ptr<void> when_lasting(std::function<void()> ring);
   // Leaves the store and the disk alone; what is under way goes on after the next start.
   void close();
+  // Whether nothing of ours is on its way to the disk, or hangs there.
+  [[nodiscard]] bool disk_rests() const;
 
  private:
   struct Batch {

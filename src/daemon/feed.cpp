@@ -13,6 +13,7 @@ namespace tangram::daemon {
 namespace {
 
 constexpr std::size_t kMostKept = 65'536;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMostAtOnce = 1'000;  // the loop has others to serve
 
 // The kind is found in the text itself: quotes within other values are escaped there.
@@ -49,9 +50,15 @@ void Feed::fill(http::Doors& doors) {
 }
 
 void Feed::publish(const std::vector<store::EventRow>& events) {
-  for (const store::EventRow& row : events) newest_.push_back(stored(row));
+  for (const store::EventRow& row : events) {
+    newest_.push_back(stored(row));
+    bytes_ += row.event.size();
+  }
   if (!events.empty()) last_ = events.back().id;
-  while (newest_.size() > kMostKept) newest_.pop_front();
+  while (newest_.size() > kMostKept || bytes_ > kMostBytes) {
+    bytes_ -= newest_.front().json->size();
+    newest_.pop_front();
+  }
   // Whoever is rung may leave, or bring others.
   std::vector<std::shared_ptr<Ring>> rung;
   for (const auto& each : listeners_) {

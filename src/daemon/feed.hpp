@@ -38,6 +38,7 @@ class Feed {
   const Access& access_;
   std::uint64_t last_;                    // event that may be told; the store may have more already
   std::deque<http::StoredEvent> newest_;  // without gaps up to the last one there is
+  std::size_t bytes_ = 0;                 // of theirs
   std::vector<std::weak_ptr<Ring>> listeners_;
 };
 

@@ -148,8 +148,7 @@ TEST(Feed, OlderEventsComeFromTheStoreAndForgottenOnesAreAGap) {
   EXPECT_EQ(all.events.front().kind, "gpu.uncordoned");
   EXPECT_FALSE(all.gap);
   EXPECT_EQ(all.last, 11U);
-  std::vector<std::uint32_t> gone;
-  ASSERT_TRUE(bench.store->trim({.most_steps = 2}, gone));
+  ASSERT_TRUE(bench.store->trim({.most_steps = 2}));
   const http::EventPage rest = bench.page_of(doors, 4, 100);
   EXPECT_TRUE(rest.gap);
   ASSERT_EQ(rest.events.size(), 2U);

@@ -20,10 +20,9 @@ store::JobRow row_of(const http::Caller& caller, const api::JobRequest& request,
   row.user = user_name(caller.uid);
   row.kind = api::name_of(request.kind);
   row.request = boost::json::serialize(api::to_json(request));
-  row.name = request.name.empty()
-                 ? request.command.front().substr(request.command.front().rfind('/') + 1)
-                 : request.name;
+  row.name = api::job_name(request);
   row.profile = profile;
+  row.labels = api::labels_text(request.labels);
   row.port = request.port;  // where it will be found; taken from now on
   row.state = api::name_of(api::JobState::kQueued);
   row.submitted = Clock::wall();

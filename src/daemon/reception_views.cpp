@@ -16,17 +16,27 @@ namespace {
 
 using JobsById = std::map<std::uint64_t, store::JobRow>;
 
+bool has(const store::JobRow& row, const http::LabelFilter& wanted) {
+  const api::Labels labels = api::read_labels(row.labels);
+  const auto at = labels.find(wanted.name);
+  return at != labels.end() && (!wanted.value || *wanted.value == at->second);
+}
+
 bool is_wanted(const store::JobRow& row, const http::JobFilter& filter) {
   return (filter.all || !row.over || (filter.state && api::is_over(*filter.state))) &&
          (!filter.user || *filter.user == row.user) &&
          (!filter.state || api::name_of(*filter.state) == row.state) &&
-         (!filter.name || *filter.name == row.name) && (!filter.before || row.id < *filter.before);
+         (!filter.name || *filter.name == row.name) &&
+         (!filter.profile || *filter.profile == row.profile) &&
+         (!filter.before || row.id < *filter.before) && (!filter.label || has(row, *filter.label));
 }
 
-// The newest.
-JobsById wanted_of(const JobsById& rows, const http::JobFilter& filter) {
+// The newest; by a label only those of `only`, if that is said.
+JobsById wanted_of(const JobsById& rows, const http::JobFilter& filter,
+                   std::optional<std::uint32_t> only) {
   JobsById found;
   for (auto at = rows.rbegin(); at != rows.rend() && found.size() < filter.most; ++at) {
+    if (only && at->second.uid != *only) continue;
     if (is_wanted(at->second, filter)) found.insert(found.begin(), *at);
   }
   return found;
@@ -39,7 +49,8 @@ http::Answer<api::JobView> Reception::job(const Caller& caller, std::uint64_t id
   if (!row) return std::unexpected(row.error());
   const bool may_read = access_.may_read(caller, row->uid);
   api::JobView view = views_.outline(*row, may_read);
-  if (view.state == api::JobState::kQueued) view.reason = views_.why_waiting(*row, may_read);
+  if (view.state == api::JobState::kQueued)
+    view.reason = views_.why_waiting(*row, may_read, views_.queue());
   const auto runs = engine_.store().runs(id);
   const auto moves = engine_.store().moves(id);
   if (runs && moves) view.places = places_of(*runs, *moves, may_read);
@@ -62,10 +73,17 @@ void Reception::jobs(const Caller& caller, const http::JobFilter& filter,
   if (const auto admitted = access_.admit(caller); !admitted) {
     return reply(std::unexpected(admitted.error()));
   }
-  JobsById found = wanted_of(engine_.records().jobs(), filter);
+  std::optional<std::uint32_t> only;  // whose labels the caller may see, if not everybody's
+  if (filter.label && !access_.is_admin(caller)) only = caller.uid;
+  JobsById found = wanted_of(engine_.records().jobs(), filter, only);
   const bool past = filter.state ? api::is_over(*filter.state) : filter.all;
   if (!past) return reply(outlines(caller, found));
-  store::PastFilter wanted{.user = filter.user, .name = filter.name};
+  store::PastFilter wanted{
+      .user = filter.user, .profile = filter.profile, .name = filter.name, .uid = only};
+  if (filter.label) {
+    wanted.label = filter.label->name;
+    wanted.label_value = filter.label->value;
+  }
   if (filter.state) wanted.state = std::string(api::name_of(*filter.state));
   const std::uint64_t before = filter.before.value_or(~std::uint64_t{0} >> 1U);
   using Rows = std::vector<store::JobRow>;
@@ -86,8 +104,12 @@ void Reception::jobs(const Caller& caller, const http::JobFilter& filter,
 std::vector<api::JobView> Reception::outlines(const Caller& caller, const JobsById& rows) const {
   std::vector<api::JobView> views;
   views.reserve(rows.size());
+  const Views::Queue queue = views_.queue();
   for (const auto& [id, row] : rows) {
-    views.push_back(views_.outline(row, access_.may_read(caller, row.uid)));
+    const bool may_read = access_.may_read(caller, row.uid);
+    views.push_back(views_.outline(row, may_read));
+    if (views.back().state != api::JobState::kQueued) continue;
+    views.back().reason = views_.why_waiting(row, may_read, queue);
   }
   return views;
 }

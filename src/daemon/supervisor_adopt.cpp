@@ -1,7 +1,7 @@
 // See supervisor.hpp: the runs of an earlier daemon.
-#include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <unistd.h>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "daemon/checkpoint_folder.hpp"
+#include "daemon/forgotten_folders.hpp"
 #include "daemon/supervisor.hpp"
 #include "daemon/supervisor_threads.hpp"
 #include "shim/run_folder.hpp"
@@ -56,6 +57,7 @@ void Supervisor::adopt(bool rebooted) {
     }
   }
   if (!rebooted) end_strays();
+  remove_stray_runs();
   remove_stray_checkpoints();
 }
 
@@ -95,7 +97,8 @@ void Supervisor::adopt(const core::StartJob& was, const store::RunRow& row, bool
 // Whether a shim of the last daemon's may be on its way to a folder that it has made. Preparing the
 // move anew would thaw the original, and a successor that begins then would run beside it.
 bool Supervisor::may_still_begin(const core::StartJob& was, const std::string& folder) const {
-  return was.replica && &mover_of(was.job) == checkpoint_mover_ && std::filesystem::exists(folder);
+  return was.replica && &mover_of(was.job) == checkpoint_mover_ &&
+         ::access(folder.c_str(), F_OK) == 0;
 }
 
 // Nothing is decided about a run whose request could not be read: whether it is ready, how it is
@@ -115,9 +118,7 @@ void Supervisor::complete_later(const RunPtr& run) {
 void Supervisor::end_strays() {
   std::set<std::string> known;
   for (const auto& [id, run] : runs_) known.insert(run->folder);
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(options_.runs, ignored)) {
-    const std::string folder = entry.path().string();
+  for (const std::string& folder : folders_below(options_.runs)) {
     if (known.contains(folder) || !shim::shim_lives(folder)) continue;
     spdlog::warn("ending a run that belongs to no job: {}", folder);
     auto run = std::make_shared<Run>(loop_);
@@ -134,8 +135,8 @@ void Supervisor::end_strays() {
 // Of jobs that are not in the store: forgotten without a word, or those of another store.
 void Supervisor::remove_stray_checkpoints() {
   std::vector<std::string> strays;
-  for (const std::string& folder : checkpoint_folders(options_.checkpoints)) {
-    const auto job = engine_.store().job(job_of_checkpoint(folder));
+  for (const std::string& folder : folders_below(options_.checkpoints)) {
+    const auto job = engine_.store().job(number_of(folder));
     if (!job) {
       spdlog::error("{}", job.error().message);
       return;
@@ -143,29 +144,31 @@ void Supervisor::remove_stray_checkpoints() {
     if (!*job || checkpoint_of(**job) != folder) strays.push_back(folder);
   }
   if (strays.empty()) return;
-  boost::asio::post(threads_->starting,
+  boost::asio::post(threads_->removing,
                     [strays = std::move(strays)] { remove_checkpoints(strays); });
 }
 
-// Runs are forgotten together with their job.
-void Supervisor::remove_folders(const std::vector<std::uint32_t>& runs) {
-  if (runs.empty()) return;
-  boost::asio::post(threads_->starting, [folder = options_.runs, below = options_.checkpoints,
-                                         gone = std::set<std::uint64_t>(runs.begin(), runs.end())] {
-    std::set<std::uint64_t> jobs;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      const std::uint64_t run = std::strtoull(name.c_str(), nullptr, 10);
-      if (!gone.contains(run) || shim::shim_lives(entry.path().string())) continue;
-      if (const auto spec = shim::read_spec(entry.path().string())) jobs.insert(spec->job);
-      std::filesystem::remove_all(entry.path(), ignored);
-    }
-    std::vector<std::string> checkpoints = checkpoint_folders(below);
-    std::erase_if(checkpoints,
-                  [&](const std::string& each) { return !jobs.contains(job_of_checkpoint(each)); });
-    remove_checkpoints(checkpoints);
-  });
+// Of runs that are not in the store: forgotten by a daemon that died before it could remove them.
+void Supervisor::remove_stray_runs() {
+  const auto kept = engine_.store().kept_runs();
+  if (!kept) {
+    spdlog::error("{}", kept.error().message);
+    return;
+  }
+  const std::set<std::uint64_t> known(kept->begin(), kept->end());
+  std::vector<std::string> strays;  // now: later there are new ones
+  for (const std::string& folder : folders_below(options_.runs)) {
+    if (!known.contains(number_of(folder))) strays.push_back(folder);
+  }
+  if (strays.empty()) return;
+  boost::asio::post(threads_->removing, [strays = std::move(strays)] { remove_dead(strays); });
+}
+
+void Supervisor::remove_folders(const store::Trimmed& gone) {
+  boost::asio::post(threads_->removing,
+                    [gone, runs = options_.runs, checkpoints = options_.checkpoints] {
+                      remove_forgotten(runs, checkpoints, gone);
+                    });
 }
 
 }  // namespace tangram::daemon

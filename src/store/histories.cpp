@@ -19,11 +19,14 @@ Result<std::vector<JobRow>> Store::past_jobs(std::uint64_t before_id, std::size_
                                              const PastFilter& filter) {
   return parts_->guarded("read", [&]() -> Result<std::vector<JobRow>> {
     std::vector<JobRow> rows;
+    std::optional<std::string> label;  // as SQLite names a member of JSON
+    if (filter.label) label = "$.\"" + *filter.label + "\"";
     Query query = parts_->query(filter.name   ? sql::kPastJobsOfName
                                 : filter.user ? sql::kPastJobsOfUser
                                               : sql::kPastJobs);
     query.bind(signed_limit(before_id), signed_limit(most), filter.user, filter.profile,
-               filter.state, filter.since, filter.until, filter.name);
+               filter.state, filter.since, filter.until, filter.name, label, filter.label_value,
+               filter.uid);
     while (query.next()) rows.push_back(read_job(query));
     return rows;
   });
@@ -44,6 +47,15 @@ Result<std::vector<RunRow>> Store::runs(std::uint64_t job, std::size_t most) {
     query.bind(signed_limit(job), signed_limit(most));
     while (query.next()) rows.push_back(read_run(query));
     return rows;
+  });
+}
+
+Result<std::vector<std::uint32_t>> Store::kept_runs() {
+  return parts_->guarded("read", [&]() -> Result<std::vector<std::uint32_t>> {
+    std::vector<std::uint32_t> runs;
+    Query query = parts_->query("SELECT run FROM runs WHERE kept = 1 OR over = 0");
+    while (query.next()) runs.push_back(query.column<std::uint32_t>(0));
+    return runs;
   });
 }
 

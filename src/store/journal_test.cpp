@@ -86,8 +86,7 @@ TEST(Journal, TrimCutsBehindASnapshotAndReplayStillAgrees) {
   Body body;
   live(*store, body, 1, 60);
   const std::uint64_t last = store->last_step();
-  std::vector<std::uint32_t> runs;
-  while (*store->trim({.most_steps = 50}, runs)) {
+  while (store->trim({.most_steps = 50})->more) {
   }
   EXPECT_EQ(store->counts()->first_step, 0U);  // there was no snapshot but the one just taken
   EXPECT_EQ(store->last_step(), last);
@@ -99,7 +98,7 @@ TEST(Journal, TrimCutsBehindASnapshotAndReplayStillAgrees) {
   EXPECT_EQ(replayed->first, last + 1);
   // The numbers go on when all steps are gone and the store is opened anew.
   const std::uint64_t end = store->last_step();
-  while (*store->trim({.most_steps = 0}, runs)) {
+  while (store->trim({.most_steps = 0})->more) {
   }
   EXPECT_EQ(store->counts()->first_step, 0U);
   store.reset();
@@ -121,20 +120,43 @@ TEST(Journal, TrimForgetsOldJobsAndTellsTheirRuns) {
     changes.moves.push_back({id, "intra", 0, 0, 0, 0, now, now, ""});
   }
   must(store->commit(changes));
-  std::vector<std::uint32_t> runs;
   const Retention retention{.jobs = std::chrono::hours(10), .most_jobs = 150};
-  int bites = 1;
-  while (*store->trim(retention, runs)) ++bites;
+  int bites = 0;
+  std::size_t runs = 0;
+  std::size_t jobs = 0;
+  for (bool more = true; more; ++bites) {
+    const Trimmed gone = store->trim(retention).value();
+    runs += gone.runs.size();
+    jobs += gone.jobs.size();
+    more = gone.more;
+  }
   EXPECT_GT(bites, 1);
-  EXPECT_EQ(runs.size(), 299U + 50U);  // the old ones but 7, then the surplus
+  EXPECT_EQ(runs, 299U + 50U);  // the old ones but 7, then the surplus
+  EXPECT_EQ(jobs, runs);
   EXPECT_EQ(store->counts()->jobs, 151U);
   EXPECT_EQ(store->counts()->runs, 151U);
   EXPECT_EQ(store->counts()->moves, 151U);
   EXPECT_EQ(store->load(0)->jobs_over, 499U);
   EXPECT_TRUE(store->job(7)->has_value());
-  while (*store->trim({.jobs = std::chrono::hours(0), .most_jobs = 0}, runs)) {
+  while (store->trim({.jobs = std::chrono::hours(0), .most_jobs = 0})->more) {
   }
   EXPECT_EQ(store->load(0)->last_job, 500U);
+}
+
+// Where nobody knows what time it is, nothing is too old; too many are too many all the same.
+TEST(Journal, TrimForgetsNothingByAgeWithoutATime) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes changes;
+  for (std::uint32_t id = 1; id <= 5; ++id) {
+    changes.jobs.push_back(job_row(id, true, wall_now() - std::chrono::hours(50)));
+    changes.runs.push_back(run_row(id, id));
+  }
+  must(store->commit(changes));
+  const Retention retention{.jobs = std::chrono::hours(10), .most_jobs = 4};
+  EXPECT_EQ(store->trim(retention, std::nullopt).value().jobs.size(), 1U);
+  EXPECT_EQ(store->counts()->jobs, 4U);
+  EXPECT_EQ(store->trim(retention).value().jobs.size(), 4U);
 }
 
 TEST(Journal, TakesSnapshotsAsItGoes) {
@@ -147,8 +169,7 @@ TEST(Journal, TakesSnapshotsAsItGoes) {
     must(store->commit(body.take()));
   }
   EXPECT_EQ(store->counts()->snapshots, 3U);  // the beginning, and two
-  std::vector<std::uint32_t> runs;
-  while (*store->trim({.most_steps = 30'000}, runs)) {
+  while (store->trim({.most_steps = 30'000})->more) {
   }
   EXPECT_EQ(store->counts()->snapshots, 2U);
   const auto replayed = replay(*store);

@@ -47,7 +47,7 @@ TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
     auto store = open_at(folder.at("now.db"));
     live(*store, body, 1, 12);
     JobRow service = testing::job_row(4);
-    service.request = R"({"kind":"service","command":["true"],"movable":true})";
+    service.request = R"({"kind":"service","command":["true"],"movable":true,"labels":{"a":"b"}})";
     JobRow odd = testing::job_row(5);
     odd.request = "no JSON at all";
     body.batch().jobs = {service, odd};
@@ -62,13 +62,16 @@ TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
   }
   {
     auto store = open_at(path);
-    EXPECT_EQ(store->counts()->version, 3);
+    EXPECT_EQ(store->counts()->version, 4);
     // Nobody knows what the job used that was forgotten before.
     const auto usage = store->usage(WallTime{}, testing::wall(1'000'000'000), std::nullopt);
     EXPECT_EQ(usage.value().from, testing::wall(777));
     EXPECT_EQ((*store->job(4))->request,
-              R"({"kind":"service","command":["true"],"move":{"way":"replica"},)"
-              R"("endpoint":{"mode":"none"}})");
+              R"({"kind":"service","command":["true"],"labels":{"a":"b"},)"
+              R"("move":{"way":"replica"},"endpoint":{"mode":"none"}})");
+    EXPECT_EQ((*store->job(4))->labels, R"({"a":"b"})");
+    EXPECT_EQ((*store->job(5))->labels, "");
+    EXPECT_EQ((*store->job(6))->labels, "");
     EXPECT_EQ((*store->job(5))->request, "no JSON at all");
     EXPECT_EQ(store->last_step(), last);
     EXPECT_EQ(store->last_event(), 0U);

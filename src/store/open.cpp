@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr int kBusyMs = 5000;
+constexpr int kBusyInUseMs = 50;  // then the daemon waits for it, and who asks is told to try again
 
 Result<void> check_folder(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
@@ -145,6 +146,7 @@ Result<std::unique_ptr<Store::Parts>> open_parts(const std::string& path,
     if (const auto ready = prepare(db, path, options, schema); !ready) {
       return std::unexpected(ready.error());
     }
+    if (!options.read_only) db.setBusyTimeout(kBusyInUseMs);
     auto parts = std::make_unique<Store::Parts>(path, std::move(lock), std::move(db));
     find_ends(*parts);
     if (!options.read_only) count_log(*parts);

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
 #include "files/test_folder.hpp"
 #include "store/copies.hpp"
 #include "store/parts.hpp"
@@ -19,6 +20,8 @@ namespace {
 using files::testing::Folder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+const int kOurs = current_schema().version;
 
 std::string why_not(const std::string& path, const OpenOptions& options = {}) {
   const auto store = Store::open(path, options);
@@ -91,34 +94,34 @@ TEST(OpenStore, RefusesANewerVersionAndNamesBoth) {
   make(folder.at("tangram.db"));
   SQLite::Database(folder.at("tangram.db"), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 9");
   EXPECT_THAT(why_not(folder.at("tangram.db")),
-              AllOf(HasSubstr("has version 9"), HasSubstr("up to version 3")));
+              AllOf(HasSubstr("has version 9"), HasSubstr(cat("up to version ", kOurs))));
 }
 
 TEST(OpenStore, BringsAnOlderVersionForwardAfterABackup) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   make(path);
-  const Migration steps[] = {{.from = 3, .sql = "ALTER TABLE gpus ADD COLUMN colour TEXT"},
-                             {.from = 4, .sql = "CREATE TABLE extra (x)"}};
-  const Schema newer{.version = 5, .sql = nullptr, .migrations = steps};
+  const Migration steps[] = {{.from = kOurs, .sql = "ALTER TABLE gpus ADD COLUMN colour TEXT"},
+                             {.from = kOurs + 1, .sql = "CREATE TABLE extra (x)"}};
+  const Schema newer{.version = kOurs + 2, .sql = nullptr, .migrations = steps};
   {
     const auto parts = open_parts(path, {}, newer);
     ASSERT_TRUE(parts) << parts.error().message;
-    EXPECT_EQ((*parts)->db.execAndGet("PRAGMA user_version").getInt(), 5);
+    EXPECT_EQ((*parts)->db.execAndGet("PRAGMA user_version").getInt(), kOurs + 2);
     (*parts)->db.exec("SELECT colour FROM gpus");
     (*parts)->db.exec("SELECT x FROM extra");
   }
   std::string backup;
   for (const auto& entry : std::filesystem::directory_iterator(folder.at(""))) {
     const std::string name = entry.path().string();
-    if (name.find("tangram.db.backup-v3-") != std::string::npos) backup = name;
+    if (name.find(cat("tangram.db.backup-v", kOurs, "-")) != std::string::npos) backup = name;
   }
   ASSERT_FALSE(backup.empty());
   auto old = Store::open(backup, {.read_only = true});
   ASSERT_TRUE(old) << old.error().message;
   EXPECT_EQ((*old)->counts()->jobs, 50U);
   EXPECT_TRUE(replay(**old));
-  EXPECT_THAT(why_not(path), HasSubstr("has version 5"));
+  EXPECT_THAT(why_not(path), HasSubstr(cat("has version ", kOurs + 2)));
 }
 
 // A migration that fails leaves the store as it was.
@@ -126,14 +129,15 @@ TEST(OpenStore, AFailedMigrationIsTakenBack) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   make(path);
-  const Migration steps[] = {{.from = 3, .sql = "CREATE TABLE extra (x); SELECT nonsense"}};
-  EXPECT_FALSE(open_parts(path, {}, {.version = 4, .sql = nullptr, .migrations = steps}));
-  const auto no_way = open_parts(path, {}, {.version = 4, .sql = nullptr, .migrations = {}});
+  const Migration steps[] = {{.from = kOurs, .sql = "CREATE TABLE extra (x); SELECT nonsense"}};
+  EXPECT_FALSE(open_parts(path, {}, {.version = kOurs + 1, .sql = nullptr, .migrations = steps}));
+  const auto no_way =
+      open_parts(path, {}, {.version = kOurs + 1, .sql = nullptr, .migrations = {}});
   ASSERT_FALSE(no_way);
   EXPECT_THAT(no_way.error().message, HasSubstr("no way from"));
   auto store = Store::open(path, {});
   ASSERT_TRUE(store) << store.error().message;
-  EXPECT_EQ((*store)->counts()->version, 3);
+  EXPECT_EQ((*store)->counts()->version, kOurs);
   EXPECT_TRUE(replay(**store));
 }
 
@@ -141,7 +145,7 @@ TEST(OpenStore, AnOlderVersionCannotBeOnlyLookedAt) {
   const Folder folder;
   make(folder.at("tangram.db"));
   const auto parts = open_parts(folder.at("tangram.db"), {.read_only = true},
-                                {.version = 4, .sql = nullptr, .migrations = {}});
+                                {.version = kOurs + 1, .sql = nullptr, .migrations = {}});
   ASSERT_FALSE(parts);
   EXPECT_THAT(parts.error().message, HasSubstr("Start the daemon"));
 }

@@ -7,7 +7,8 @@ namespace {
 // Lists go without the requests, which are large.
 #define JOB_COLUMNS                                                                      \
   "id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, port, run, " \
-  "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, address, "
+  "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, address, " \
+  "labels, "
 #define JOB_OF_A_LIST JOB_COLUMNS "'' FROM jobs "
 #define JOB_WITH_REQUEST \
   JOB_COLUMNS "coalesce(request, '') FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
@@ -15,8 +16,8 @@ namespace {
 constexpr const char* kWriteJobRow =
     "INSERT INTO jobs (id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, "
     "port, run, exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, "
-    "address) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "address, labels) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (id) DO UPDATE SET "
     "uid = excluded.uid, user = excluded.user, name = excluded.name, "
     "profile = excluded.profile, state = excluded.state, over = excluded.over, "
@@ -25,7 +26,7 @@ constexpr const char* kWriteJobRow =
     "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
     "restarts = excluded.restarts, submitted = excluded.submitted, "
     "started = excluded.started, ended = excluded.ended, kind = excluded.kind, "
-    "placed = excluded.placed, address = excluded.address";
+    "placed = excluded.placed, address = excluded.address, labels = excluded.labels";
 constexpr const char* kWriteRunRow =
     "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, "
     "over, "
@@ -70,6 +71,10 @@ const char* const kJob = "SELECT " JOB_WITH_REQUEST "WHERE id = ?";
 #define PAST_FILTER                                                                               \
   "AND (?4 IS NULL OR profile = ?4) AND (?5 IS NULL OR state = ?5) "                              \
   "AND (?6 IS NULL OR ended >= ?6) AND (?7 IS NULL OR ended < ?7) AND (?8 IS NULL OR name = ?8) " \
+  "AND CASE WHEN ?9 IS NULL THEN 1 WHEN labels = '' THEN 0 "                                      \
+  "WHEN ?10 IS NULL THEN json_type(labels, ?9) IS NOT NULL "                                      \
+  "ELSE json_extract(labels, ?9) = ?10 END "                                                      \
+  "AND (?11 IS NULL OR uid = ?11) "                                                               \
   "ORDER BY id DESC LIMIT ?2"
 const char* const kPastJobs =
     "SELECT " JOB_OF_A_LIST "WHERE over = 1 AND id < ?1 AND ?3 IS NULL " PAST_FILTER;
@@ -104,7 +109,7 @@ JobRow read_job(Query& query) {
   query.row(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
             row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
-            row.request);
+            row.labels, row.request);
   return row;
 }
 
@@ -140,7 +145,8 @@ void write(Statements& statements, const JobRow& row) {
   Query(statements.get(kWriteJobRow))
       .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
-            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address)
+            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
+            row.labels)
       .run();
   if (row.request.empty()) return;  // it is there already
   Query(statements.get("INSERT INTO requests (job, request) VALUES (?, ?) "

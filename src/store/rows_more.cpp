@@ -6,10 +6,10 @@ namespace tangram::store {
 namespace sql {
 
 const char* const kLease =
-    "SELECT job, taker, key, labels, ttl, linger, wait_until, deadline, granted FROM leases "
+    "SELECT job, taker, key, ttl, linger, wait_until, deadline, granted FROM leases "
     "WHERE job = ?";
 const char* const kOpenLeases =
-    "SELECT job, taker, key, labels, ttl, linger, wait_until, deadline, granted "
+    "SELECT job, taker, key, ttl, linger, wait_until, deadline, granted "
     "FROM leases JOIN jobs ON jobs.id = leases.job WHERE over = 0 ORDER BY job";
 const char* const kEventsAfter =
     "SELECT id, step, wall, kind, job, event FROM events WHERE id > ? ORDER BY id LIMIT ?";
@@ -30,8 +30,8 @@ EventRow read_event_row(Query& query) {
 
 LeaseRow read_lease(Query& query) {
   LeaseRow row;
-  query.row(row.job, row.taker, row.key, row.labels, row.ttl, row.linger, row.wait_until,
-            row.deadline, row.granted);
+  query.row(row.job, row.taker, row.key, row.ttl, row.linger, row.wait_until, row.deadline,
+            row.granted);
   return row;
 }
 
@@ -57,13 +57,13 @@ void write(Statements& statements, const EventRow& row) {
 
 void write(Statements& statements, const LeaseRow& row) {
   Query(statements.get(
-            "INSERT INTO leases (job, taker, key, labels, ttl, linger, wait_until, deadline, "
-            "granted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET "
-            "taker = excluded.taker, key = excluded.key, labels = excluded.labels, "
+            "INSERT INTO leases (job, taker, key, ttl, linger, wait_until, deadline, "
+            "granted) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET "
+            "taker = excluded.taker, key = excluded.key, "
             "ttl = excluded.ttl, linger = excluded.linger, wait_until = excluded.wait_until, "
             "deadline = excluded.deadline, granted = excluded.granted"))
-      .bind(row.job, row.taker, row.key, row.labels, row.ttl, row.linger, row.wait_until,
-            row.deadline, row.granted)
+      .bind(row.job, row.taker, row.key, row.ttl, row.linger, row.wait_until, row.deadline,
+            row.granted)
       .run();
 }
 

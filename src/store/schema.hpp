@@ -27,6 +27,7 @@ struct Schema {
 extern const char* const kSchemaVersion1;
 extern const char* const kToVersion2;
 extern const char* const kToVersion3;
+extern const char* const kToVersion4;
 
 // Ours.
 [[nodiscard]] const Schema& current_schema();

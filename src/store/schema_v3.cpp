@@ -1,9 +1,6 @@
 // The third schema: the address of a service, the steps of a move, who took a lease, which token
 // made which, jobs by name, and what jobs used that are forgotten. Requests that said whether their
 // job is movable say it in the words of today.
-#include <array>
-
-#include "base/text.hpp"
 #include "store/schema.hpp"
 
 namespace tangram::store {
@@ -48,13 +45,5 @@ UPDATE requests SET request = json_set(json_remove(request, '$.movable'), '$.mov
 UPDATE requests SET request = json_set(request, '$.endpoint', json_object('mode', 'none'))
   WHERE CASE WHEN json_valid(request) THEN json_extract(request, '$.kind') = 'service' END;
 )sql";
-
-const Schema& current_schema() {
-  static const std::string whole = cat(kSchemaVersion1, kToVersion2, kToVersion3);
-  static const std::array<Migration, 2> migrations = {Migration{.from = 1, .sql = kToVersion2},
-                                                      Migration{.from = 2, .sql = kToVersion3}};
-  static const Schema schema{.version = 3, .sql = whole.c_str(), .migrations = migrations};
-  return schema;
-}
 
 }  // namespace tangram::store

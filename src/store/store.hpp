@@ -61,6 +61,7 @@ struct JobRow {
   std::optional<WallTime> ended;
   std::optional<std::uint64_t> placed = {};  // the step that gave it its present or last place
   std::string address = {};                  // "127.0.0.1:8000", of its endpoint
+  std::string labels = {};                   // a JSON object; empty: none
 };
 
 // One run: one replica of a job, one shim, one place.
@@ -143,7 +144,6 @@ struct LeaseRow {
   std::uint64_t job = 0;
   std::uint32_t taker = 0;  // who asked for it: perhaps an admin, for the job's user
   std::string key = {};
-  std::string labels = {};  // a JSON object; empty: none
   std::chrono::microseconds ttl{0};
   std::chrono::microseconds linger{0};      // how long it keeps its place when nobody asks for it
   std::chrono::microseconds wait_until{0};  // then it is given up if nobody asks for it
@@ -242,8 +242,11 @@ struct PastFilter {
   std::optional<std::string> profile = {};
   std::optional<std::string> state = {};
   std::optional<std::string> name = {};
-  std::optional<WallTime> since = {};  // ended at or after it
-  std::optional<WallTime> until = {};  // ended before it
+  std::optional<WallTime> since = {};           // ended at or after it
+  std::optional<WallTime> until = {};           // ended before it
+  std::optional<std::string> label = {};        // has a label of this name,
+  std::optional<std::string> label_value = {};  // with this value
+  std::optional<std::uint32_t> uid = {};        // is this user's
 };
 
 // What a user held of a profile within a span.
@@ -272,6 +275,18 @@ struct Retention {
   std::size_t most_jobs = 100'000;   // that are over
   std::size_t most_steps = 200'000;  // of the journal; and so many events
 };
+
+// What a bite of trimming took.
+struct Trimmed {
+  std::vector<std::uint64_t> jobs;  // forgotten
+  // Whose folders can go: they are forgotten, or their job has had more than kMostPlacesKept since.
+  std::vector<std::uint32_t> runs;
+  bool more = false;  // than a bite
+};
+
+[[nodiscard]] inline WallTime wall_now() {
+  return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
+}
 
 struct OpenOptions {
   bool read_only = false;  // for looking; takes no lock
@@ -332,8 +347,9 @@ class Store {
   // What a caller asked before under this key, if that is not too long ago.
   [[nodiscard]] Result<std::optional<SubmissionRow>> submission(std::uint32_t uid,
                                                                 const std::string& key);
-  [[nodiscard]] Result<std::vector<TokenRow>> tokens();  // by id
-  [[nodiscard]] Result<std::uint64_t> last_token();      // the highest id ever given
+  [[nodiscard]] Result<std::vector<std::uint32_t>> kept_runs();  // whose folders are still there
+  [[nodiscard]] Result<std::vector<TokenRow>> tokens();          // by id
+  [[nodiscard]] Result<std::uint64_t> last_token();              // the highest id ever given
 
   // The journal from a step on, and the state before its first one.
   [[nodiscard]] Result<std::vector<Step>> steps(std::uint64_t from, std::size_t most);
@@ -341,11 +357,10 @@ class Store {
   // The newest state that is kept from before a step.
   [[nodiscard]] Result<Beginning> state_before(std::uint64_t step);
 
-  // Removes what is older than retention says, in small bites (true: there is more); the journal is
-  // cut only behind a snapshot. Tells of which runs the folders can go: they are forgotten, or
-  // their job has had more than kMostPlacesKept since.
-  [[nodiscard]] Result<bool> trim(const Retention& retention,
-                                  std::vector<std::uint32_t>& runs_gone);
+  // Removes what is older than retention says, or too much, in small bites; the journal is cut only
+  // behind a snapshot. Without `now` nothing is too old.
+  [[nodiscard]] Result<Trimmed> trim(const Retention& retention,
+                                     std::optional<WallTime> now = wall_now());
 
   struct Parts;  // private to the room
   explicit Store(std::unique_ptr<Parts> parts);

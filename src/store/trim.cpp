@@ -17,32 +17,33 @@ constexpr std::int64_t kStepsPerBite = 5000;
 std::int64_t number(Query& query) { return query.next() ? query.column<std::int64_t>(0) : 0; }
 
 // Jobs that are over and too old, or too many; the longest over first.
-std::vector<std::uint64_t> jobs_to_forget(Store::Parts& parts, const Retention& retention) {
+std::vector<std::uint64_t> jobs_to_forget(Store::Parts& parts, const Retention& retention,
+                                          std::optional<WallTime> now) {
   Query count = parts.query("SELECT count(*) FROM jobs WHERE over = 1");
   const std::int64_t surplus = number(count) - static_cast<std::int64_t>(retention.most_jobs);
-  const auto now = std::chrono::system_clock::now();
-  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - retention.jobs;
   std::vector<std::uint64_t> ids;
   Query query =
       parts.query("SELECT id, coalesce(ended, 0) FROM jobs WHERE over = 1 ORDER BY ended LIMIT ?");
   query.bind(kJobsPerBite);
   while (query.next()) {
     const bool too_many = static_cast<std::int64_t>(ids.size()) < surplus;
-    if (!too_many && query.column<WallTime>(1) >= oldest) break;
+    const bool too_old = now && query.column<WallTime>(1) < *now - retention.jobs;
+    if (!too_many && !too_old) break;
     ids.push_back(query.column<std::uint64_t>(0));
   }
   return ids;
 }
 
-void forget_job(Store::Parts& parts, std::uint64_t id, std::vector<std::uint32_t>& runs_gone) {
+void forget_job(Store::Parts& parts, std::uint64_t id, Trimmed& gone) {
   add_up(parts, id);
   {
     Query runs = parts.query("SELECT run FROM runs WHERE job = ?");
     runs.bind(id);
-    while (runs.next()) runs_gone.push_back(runs.column<std::uint32_t>(0));
+    while (runs.next()) gone.runs.push_back(runs.column<std::uint32_t>(0));
   }
   parts.query("UPDATE forgotten SET jobs = jobs + 1, last_job = max(last_job, ?)").bind(id).run();
   parts.query("DELETE FROM jobs WHERE id = ?").bind(id).run();  // with all that refers to it
+  gone.jobs.push_back(id);
 }
 
 std::vector<std::uint64_t> numbers_in(Query& query) {
@@ -53,8 +54,8 @@ std::vector<std::uint64_t> numbers_in(Query& query) {
 
 // A service lives for months and may move every minute: of its many runs, the old ones lose their
 // folders here, and later their rows, when what they held has been added up.
-bool forget_places(Store::Parts& parts, const Retention& retention,
-                   std::vector<std::uint32_t>& runs_gone) {
+bool forget_places(Store::Parts& parts, const Retention& retention, std::optional<WallTime> now,
+                   Trimmed& gone) {
   Query crowded = parts.query(
       "SELECT job FROM runs WHERE kept = 1 AND over = 1 GROUP BY job HAVING count(*) > ? LIMIT ?");
   crowded.bind(kMostPlacesKept, kJobsPerBite);
@@ -67,14 +68,13 @@ bool forget_places(Store::Parts& parts, const Retention& retention,
     const std::vector<std::uint64_t> runs = numbers_in(old);
     for (const std::uint64_t run : runs) {
       parts.query("UPDATE runs SET kept = 0 WHERE run = ?").bind(run).run();
-      runs_gone.push_back(static_cast<std::uint32_t>(run));
+      gone.runs.push_back(static_cast<std::uint32_t>(run));
     }
     more = more || static_cast<std::int64_t>(runs.size()) == kJobsPerBite;
   }
-  const auto now = std::chrono::system_clock::now();
-  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - retention.jobs;
+  if (!now) return more;
   Query query = parts.query("SELECT run FROM runs WHERE kept = 0 AND ended < ? LIMIT ?");
-  query.bind(oldest, kRunsPerBite);
+  query.bind(*now - retention.jobs, kRunsPerBite);
   const std::vector<std::uint64_t> runs = numbers_in(query);
   for (const std::uint64_t run : runs) {
     add_up_run(parts, run);
@@ -131,51 +131,47 @@ bool cut_events(Store::Parts& parts, std::uint64_t most) {
   return query.changes() == kStepsPerBite;
 }
 
-bool cut_submissions(Store::Parts& parts) {
-  const auto now = std::chrono::system_clock::now();
-  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - kSubmissionsKept;
+bool cut_submissions(Store::Parts& parts, WallTime now) {
   Query query = parts.query(
       "DELETE FROM submissions WHERE (uid, key) IN "
       "(SELECT uid, key FROM submissions WHERE wall <= ? LIMIT ?)");
-  query.bind(oldest, kStepsPerBite).run();
+  query.bind(now - kSubmissionsKept, kStepsPerBite).run();
   return query.changes() == kStepsPerBite;
 }
 
 // Those that let nobody in any more; one that is revoked expires at that moment.
-bool cut_tokens(Store::Parts& parts) {
-  const auto now = std::chrono::system_clock::now();
-  const WallTime oldest = std::chrono::floor<std::chrono::microseconds>(now) - kDeadTokensKept;
+bool cut_tokens(Store::Parts& parts, WallTime now) {
   Query query = parts.query(
       "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE expires < ? LIMIT ?)");
-  query.bind(oldest, kStepsPerBite).run();
+  query.bind(now - kDeadTokensKept, kStepsPerBite).run();
   return query.changes() == kStepsPerBite;
 }
 
 }  // namespace
 
-Result<bool> Store::trim(const Retention& retention, std::vector<std::uint32_t>& runs_gone) {
+Result<Trimmed> Store::trim(const Retention& retention, std::optional<WallTime> now) {
   Parts& parts = *parts_;
-  const std::size_t known = runs_gone.size();
   bool snapshot_taken = false;
-  const auto more = parts.in_transaction("trim", [&]() -> Result<bool> {
-    const std::vector<std::uint64_t> ids = jobs_to_forget(parts, retention);
-    for (const std::uint64_t id : ids) forget_job(parts, id, runs_gone);
-    const bool more_runs = forget_places(parts, retention, runs_gone);
+  const auto trimmed = parts.in_transaction("trim", [&]() -> Result<Trimmed> {
+    Trimmed gone;
+    const std::vector<std::uint64_t> ids = jobs_to_forget(parts, retention, now);
+    for (const std::uint64_t id : ids) forget_job(parts, id, gone);
+    const bool more_runs = forget_places(parts, retention, now, gone);
     forget_moves(parts);
-    cut_usage(parts);
+    if (now) cut_usage(parts, *now);
     const bool too_long = parts.sequence > parts.snapshot + retention.most_steps;
     if (too_long) parts.take_snapshot(parts.sequence);
     snapshot_taken = too_long;
     const bool more_steps = cut_journal(parts, cut_at(parts, retention.most_steps));
     const bool more_events = cut_events(parts, retention.most_steps);
-    const bool more_submissions = cut_submissions(parts);
-    const bool more_tokens = cut_tokens(parts);
-    return more_runs || more_steps || more_events || more_submissions || more_tokens ||
-           static_cast<std::int64_t>(ids.size()) == kJobsPerBite;
+    const bool more_submissions = now && cut_submissions(parts, *now);
+    const bool more_tokens = now && cut_tokens(parts, *now);
+    gone.more = more_runs || more_steps || more_events || more_submissions || more_tokens ||
+                static_cast<std::int64_t>(ids.size()) == kJobsPerBite;
+    return gone;
   });
-  if (!more) runs_gone.resize(known);
-  if (more && snapshot_taken) parts.snapshot = parts.sequence;
-  return more;
+  if (trimmed && snapshot_taken) parts.snapshot = parts.sequence;
+  return trimmed;
 }
 
 }  // namespace tangram::store

@@ -129,10 +129,8 @@ void add_up_run(Store::Parts& parts, std::uint64_t run) {
   keep(parts, held_by(parts, kOfRun, run), 0);
 }
 
-void cut_usage(Store::Parts& parts) {
-  const Day oldest =
-      day_of(std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())) -
-      kDaysKept;
+void cut_usage(Store::Parts& parts, WallTime now) {
+  const Day oldest = day_of(now) - kDaysKept;
   Query query = parts.query("DELETE FROM used WHERE day < ?");
   query.bind(number_of(oldest)).run();
   if (query.changes() == 0) return;

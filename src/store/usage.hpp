@@ -15,6 +15,6 @@ void add_up(Store::Parts& parts, std::uint64_t job);
 void add_up_run(Store::Parts& parts, std::uint64_t run);
 
 // Days so long ago that nobody asks; usage begins after them.
-void cut_usage(Store::Parts& parts);
+void cut_usage(Store::Parts& parts, WallTime now);
 
 }  // namespace tangram::store

@@ -76,5 +76,33 @@ TEST(Lists, PagesHaveEveryJobOnce) {
   EXPECT_EQ(json::parse(node.tangram({"ps", "--all", "--json"})).as_array().size(), 1200U);
 }
 
+// Labels are found whether a job lives, is over and remembered, or only in the store.
+TEST(Lists, AreOfALabel) {
+  Node node;
+  node.start();
+  const auto submit = [&](const json::object& labels, const std::string& command) {
+    return node.submit("1g.5gb", command, {{"labels", labels}});
+  };
+  const auto old = submit({{"project", "apollo"}, {"a.b/c-d", "x = \"y\""}}, "true");
+  node.await(old, "completed");
+  node.stop();
+  node.start();
+  const auto recent = submit({{"project", "gemini"}}, "true");
+  node.await(recent, "completed");
+  const auto living = submit({{"project", "apollo"}}, "sleep 1000");
+  node.await(living, "running");
+  node.submit("1g.5gb", "sleep 1000");
+  using Ids = std::vector<std::uint64_t>;
+  EXPECT_EQ(ids(node, "/v1/jobs?label=project"), Ids{living});
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1&label=project&limit=1"), (Ids{old, recent, living}));
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1&label=project%3Dapollo"), (Ids{old, living}));
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1&label=a.b/c-d%3Dx+%3D+%22y%22"), Ids{old});
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1&label=project%3D"), Ids{});
+  EXPECT_EQ(ids(node, "/v1/jobs?all=1&label=a"), Ids{});
+  EXPECT_EQ(node.tangram({"ps", "-q", "-a", "--label", "project=gemini"}), cat(recent, "\n"));
+  const json::value listed = json::parse(node.tangram({"ps", "--json", "--label", "project"}));
+  EXPECT_EQ(listed.at(0).at("request").at("labels").at("project"), "apollo");
+}
+
 }  // namespace
 }  // namespace tangram::tests

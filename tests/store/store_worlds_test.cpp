@@ -59,8 +59,7 @@ class Scribe {
     changes_ = {};
   }
   void trim() {
-    std::vector<std::uint32_t> runs;
-    while (*store_->trim({.most_steps = random_.below(300)}, runs)) {
+    while (store_->trim({.most_steps = random_.below(300)})->more) {
     }
   }
 
