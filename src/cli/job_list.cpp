@@ -19,7 +19,7 @@ struct Options {
   bool all = false;
   bool quiet = false;
   bool mine = false;
-  std::string user, state, name, profile;
+  std::string user, state, name, profile, label;
 };
 
 // Who asks: over a network that is for the token to say, and it tells only the daemon.
@@ -40,6 +40,8 @@ std::string target_of(const Options& o) {
   add("user", o.user);
   add("state", o.state);
   add("name", o.name);
+  add("profile", o.profile);
+  add("label", o.label);
   return target;
 }
 
@@ -72,13 +74,13 @@ void print(const std::vector<api::JobView>& jobs, Output& out) {
   table.print(out);
 }
 
-void keep_profile(const std::string& profile, boost::json::array& jobs) {
-  if (profile.empty()) return;
-  boost::json::array kept;
-  for (auto& job : jobs) {
-    if (job.at("profile").as_string() == std::string_view(profile)) kept.push_back(std::move(job));
-  }
-  jobs = std::move(kept);
+// A mistyped name of this machine's users, rather than one who has no jobs.
+Result<void> check_user(const Options& o) {
+  const bool here = !socket_of(o.daemon).starts_with("https://");
+  if (!here || o.user.empty() || ::getpwnam(o.user.c_str()) != nullptr) return {};
+  return not_found(cat("there is no user ", tangram::quoted(o.user),
+                       " on this machine, and no job ", o.all ? "" : "that is not over ",
+                       "has one of that name."));
 }
 
 Result<void> list(Options options, bool as_json, Output& out) {
@@ -92,7 +94,9 @@ Result<void> list(Options options, bool as_json, Output& out) {
   if (!client) return std::unexpected(client.error());
   auto documents = ask_for_all(*client, target_of(options));
   if (!documents) return std::unexpected(documents.error());
-  keep_profile(options.profile, *documents);
+  if (documents->empty()) {
+    if (const auto known = check_user(options); !known) return known;
+  }
   const boost::json::value list_of_all = *std::move(documents);
   if (as_json) {
     out.add(files::json_text(list_of_all));
@@ -124,11 +128,14 @@ void add_ps(Verb& app, Command& command) {
   verb->add_option("--name", options->name, "Only those of this name")->option_text("NAME");
   verb->add_option("--profile", options->profile, "Only those of this profile")
       ->option_text("PROFILE");
+  verb->add_option("--label", options->label, "Only those with this label, of those one may read")
+      ->option_text("NAME[=VALUE]");
   verb->add_flag("-q,--quiet", options->quiet, "Only their numbers");
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);
   add_watch_option(*verb, command);
-  verb->footer("Examples:\n  tangram ps --all\n  tangram cancel $(tangram ps -q --name train)");
+  verb->footer(
+      "Examples:\n  tangram ps --all\n  tangram cancel $(tangram ps -q --label project=apollo)");
   verb->callback([&command, options] {
     command.run = [&command, options](Output& out) { return list(*options, command.json, out); };
   });

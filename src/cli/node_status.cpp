@@ -1,10 +1,11 @@
-// `tangram status`: how the daemon fares, and what could start now.
+// `tangram status`: how the daemon fares, what fits now, and what would start.
 #include <boost/json/object.hpp>
 
 #include "api/node.hpp"
 #include "base/text.hpp"
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
+#include "cli/log_copy.hpp"
 #include "cli/watch.hpp"
 #include "files/json_text.hpp"
 
@@ -29,10 +30,15 @@ void print(const api::StatusView& s, Output& out) {
   facts.print(out);
   if (!s.profiles.empty()) {
     out.line();
-    Table table({{"PROFILE", Align::kLeft, 2}, {"MiB", Align::kRight}, {"FIT NOW", Align::kRight}});
+    Table table({{"PROFILE", Align::kLeft, 2},
+                 {"MiB", Align::kRight},
+                 {"FIT NOW", Align::kRight},
+                 {"START NOW", Align::kRight}});
     for (const api::ProfileView& p : s.profiles) {
-      table.row({p.name, std::to_string(p.memory_mib),
-                 Cell(std::to_string(p.fits_now), p.fits_now > 0 ? Style::kGood : Style::kDim)});
+      table.row(
+          {p.name, std::to_string(p.memory_mib),
+           Cell(std::to_string(p.fits_now), p.fits_now > 0 ? Style::kGood : Style::kDim),
+           Cell(std::to_string(p.starts_now), p.starts_now > 0 ? Style::kGood : Style::kDim)});
     }
     table.print(out);
   }
@@ -42,32 +48,36 @@ void print(const api::StatusView& s, Output& out) {
   }
 }
 
-Result<void> status(const DaemonOptions& options, bool as_json, Output& out) {
-  auto client = connect(options);
+struct Options {
+  DaemonOptions daemon;
+  std::string wait;  // for a daemon that is not there yet
+};
+
+Result<void> status(const Options& options, Command& command, Output& out) {
+  std::chrono::milliseconds patience{0};
+  if (!options.wait.empty()) {
+    const auto typed = api::parse_duration(options.wait);
+    if (!typed) return invalid(cat("--wait: ", typed.error().message));
+    patience = *typed;
+  }
+  auto client = reconnect(socket_of(options.daemon), patience);
   if (!client) return std::unexpected(client.error());
   const auto reply = client->request("GET", "/v1/status");
   if (!reply) return std::unexpected(reply.error());
-  if (as_json) {
-    out.add(files::json_text(reply->body));
-    return {};
-  }
-  const auto view = api::read_status_view(reply->body);
-  if (!view) return std::unexpected(view.error());
-  print(*view, out);
-  return {};
+  return show(reply->body, api::read_status_view, print, command, out);
 }
 
 }  // namespace
 
 void add_status(Verb& app, Command& command) {
-  const auto options = std::make_shared<DaemonOptions>();
-  Verb verb = app.add_subcommand("status", "Show how the daemon fares and what could start now");
-  add_daemon_options(*verb, *options);
-  add_output_options(*verb, command);
+  const auto options = std::make_shared<Options>();
+  Verb verb = add_daemon_verb(app, command, "status", "Show how the daemon fares and what fits now",
+                              options, status);
+  verb->add_option("--wait", options->wait,
+                   "Wait so long, as 10s, for a daemon that is being started")
+      ->option_text("TIME");
   add_watch_option(*verb, command);
-  verb->callback([&command, options] {
-    command.run = [&command, options](Output& out) { return status(*options, command.json, out); };
-  });
+  verb->footer("Example:\n  tangramd --emulate 2xA100-40GB & tangram status --wait 10s");
 }
 
 }  // namespace tangram::cli

@@ -12,6 +12,7 @@
 #include "cli/daemon_link.hpp"
 #include "cli/job_text.hpp"
 #include "cli/user_number.hpp"
+#include "cli/watch.hpp"
 #include "files/json_text.hpp"
 
 namespace tangram::cli {
@@ -104,7 +105,14 @@ Result<void> revoke(const RevokeOptions& options, Command& command, Output& out)
   for (const std::uint64_t id : options.tokens) {
     auto answer = ask(options.daemon, "DELETE", cat("/v1/tokens/", id));
     if (!answer) return std::unexpected(answer.error());
-    if (!command.json) out.line(cat("token ", id, " is revoked"));
+    if (!command.json) {
+      const auto token = api::read_token_view(*answer);
+      if (!token) return std::unexpected(token.error());
+      out.line(cat("token ", id, " is revoked",
+                   token->unsaved.empty() ? ""
+                                          : cat(", but a crash could still undo that: ",
+                                                harmless(token->unsaved))));
+    }
     documents.push_back(std::move(*answer));
   }
   if (command.json) out.add(files::json_text(documents));
@@ -116,7 +124,7 @@ void add_create(Verb& token, Command& command) {
   Verb verb =
       add_daemon_verb(token, command, "create", "Make a token; prints its secret", options, create);
   verb->add_option("--name", options->name, "A name for people, as ci")->option_text("NAME");
-  verb->add_option("--user", options->user, "Whom it stands for (default: you)")
+  verb->add_option("--user", options->user, "Whom it stands for; only root may name another (default: you)")
       ->option_text("USER");
   verb->add_option("--scope", options->scope,
                    "read (only look), write (the default) or admin (all that the user may do)")
@@ -134,8 +142,9 @@ void add_token(Verb& app, Command& command) {
   Verb token = app.add_subcommand("token", "Tokens for the use of the daemon over a network");
   token->require_subcommand(0, 1);
   add_create(*token, command);
-  add_daemon_verb(*token, command, "list", "List your tokens; admins see all",
-                  std::make_shared<ListOptions>(), list);
+  Verb tokens = add_daemon_verb(*token, command, "list", "List your tokens; admins see all",
+                                std::make_shared<ListOptions>(), list);
+  add_watch_option(*tokens, command);
   const auto options = std::make_shared<RevokeOptions>();
   add_daemon_verb(*token, command, "revoke", "Let tokens be valid no more", options, revoke)
       ->add_option("TOKEN", options->tokens, "Their numbers")

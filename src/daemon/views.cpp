@@ -26,6 +26,13 @@ std::string public_reason(const store::JobRow& row) {
   return "";
 }
 
+std::string why_missing(const store::GpuRow& row) {
+  return cat("not in this node any more: the driver does not list ", row.uuid,
+             ". Look for it with `nvidia-smi -L` and in the kernel's log, and reboot the node; "
+             "if it was taken out for good, `tangram cordon ",
+             row.gpu, "` ends the alert.");
+}
+
 }  // namespace
 
 api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
@@ -41,6 +48,7 @@ api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
   view.outline = true;
   view.state = api::find_state(row.state).value_or(api::JobState::kFailed);
   view.reason = may_read ? row.reason : public_reason(row);
+  if (may_read) view.request.labels = api::read_labels(row.labels);
   view.profile = row.profile;
   view.gpu = row.gpu;
   if (row.gpu) view.gpu_uuid = hardware_.uuid_of(core::GpuId(*row.gpu));
@@ -62,12 +70,19 @@ api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
   return view;
 }
 
+Views::Queue Views::queue() const {
+  Queue places;
+  for (const core::JobId id : engine_.scheduler().waiting()) {
+    places.emplace(id.value(), places.size());
+  }
+  return places;
+}
+
 // What the queue says of itself; the whole answer is an explanation's.
-std::string Views::why_waiting(const store::JobRow& row, bool may_read) const {
-  const std::vector<core::JobId> waiting = engine_.scheduler().waiting();
-  const auto at = std::ranges::find(waiting, core::JobId(row.id));
-  if (at == waiting.end()) return may_read ? row.reason : public_reason(row);
-  const auto ahead = at - waiting.begin();
+std::string Views::why_waiting(const store::JobRow& row, bool may_read, const Queue& queue) const {
+  const auto at = queue.find(row.id);
+  if (at == queue.end()) return may_read ? row.reason : public_reason(row);
+  const std::size_t ahead = at->second;
   std::string why = ahead == 0 ? cat("it is the next; no GPU has room for a ", row.profile, " now")
                                : cat("it waits behind ", ahead, ahead == 1 ? " job" : " jobs");
   if (may_read && !row.reason.empty()) why += cat("; before: ", row.reason);
@@ -110,20 +125,61 @@ api::GpuView Views::view(core::GpuId id) const {
   return view;
 }
 
+api::GpuView Views::view(const device::Gpu& gpu) const {
+  const auto id = hardware_.id_of(gpu.uuid);
+  const bool known = id && id->value() < engine_.scheduler().node().gpu_count();
+  api::GpuView view = known ? this->view(*id) : api::GpuView{};
+  view.index = known ? id->value() : gpu.index;
+  view.uuid = gpu.uuid;
+  view.name = gpu.device_name;
+  view.mig = device::name_of(gpu.mig);
+  view.trouble = gpu.trouble;
+  if (view.health.empty()) view.health = gpu.health == device::Health::kOk ? "ok" : "lost";
+  return view;
+}
+
+api::GpuView Views::view(const store::GpuRow& missing) const {
+  api::GpuView view = this->view(core::GpuId(missing.gpu));
+  view.index = missing.gpu;
+  view.uuid = missing.uuid;
+  view.name = missing.name;
+  view.mig = device::name_of(device::MigMode::kUnknown);
+  view.health = core::name_of(core::Health::kLost);
+  view.trouble = why_missing(missing);
+  return view;
+}
+
+bool Views::is_listed(const std::string& uuid) const {
+  return std::ranges::find(hardware_.gpus(), uuid, &device::Gpu::uuid) != hardware_.gpus().end();
+}
+
+bool Views::is_given_up(core::GpuId id, const std::string& uuid) const {
+  if (id.value() >= engine_.scheduler().node().gpu_count() || is_listed(uuid)) return false;
+  const auto by_xid = engine_.facts().find(xid_cordon(id));
+  return engine_.scheduler().node().gpu(id).cordoned &&
+         (by_xid == engine_.facts().end() || by_xid->second != "yes");
+}
+
+std::vector<store::GpuRow> Views::missing_gpus() const {
+  std::vector<store::GpuRow> missing;
+  for (const auto& [number, row] : engine_.records().gpus()) {
+    const bool known = number < engine_.scheduler().node().gpu_count();
+    if (known && !is_listed(row.uuid)) missing.push_back(row);
+  }
+  return missing;
+}
+
+// One that the driver counts but cannot even name is one of those we miss, if we miss any.
 std::vector<api::GpuView> Views::gpus() const {
   std::vector<api::GpuView> views;
+  const std::vector<store::GpuRow> missing = missing_gpus();
+  std::size_t nameless = 0;
   for (const device::Gpu& gpu : hardware_.gpus()) {
-    const auto id = hardware_.id_of(gpu.uuid);
-    const bool known = id && id->value() < engine_.scheduler().node().gpu_count();
-    api::GpuView view = known ? this->view(*id) : api::GpuView{};
-    view.index = known ? id->value() : gpu.index;
-    view.uuid = gpu.uuid;
-    view.name = gpu.device_name;
-    view.mig = device::name_of(gpu.mig);
-    view.trouble = gpu.trouble;
-    if (view.health.empty()) view.health = gpu.health == device::Health::kOk ? "ok" : "lost";
-    views.push_back(std::move(view));
+    if (gpu.uuid.empty() && nameless++ < missing.size()) continue;
+    views.push_back(view(gpu));
   }
+  for (const store::GpuRow& row : missing) views.push_back(view(row));
+  std::ranges::stable_sort(views, {}, &api::GpuView::index);
   return views;
 }
 
@@ -171,6 +227,11 @@ std::vector<api::ProfileView> Views::profiles() const {
       }
     }
   }
+  const core::Scheduler& scheduler = engine_.scheduler();
+  for (api::ProfileView& view : views) {
+    const auto ahead = scheduler.ahead_of(*node.find_name(view.name), node.next_order());
+    view.starts_now = ahead.empty() ? view.fits_now : 0;
+  }
   return views;
 }
 
@@ -184,6 +245,10 @@ api::StatusView Views::status() const {
   view.store = engine_.store_trouble().empty() ? "ok" : engine_.store_trouble();
   for (const device::Gpu& gpu : hardware_.gpus()) {
     if (!gpu.trouble.empty()) view.troubles.push_back(cat("GPU ", gpu.index, ": ", gpu.trouble));
+  }
+  for (const store::GpuRow& row : missing_gpus()) {
+    if (is_given_up(core::GpuId(row.gpu), row.uuid)) continue;
+    view.troubles.push_back(cat("GPU ", row.gpu, ": ", why_missing(row)));
   }
   const core::Node& node = engine_.scheduler().node();
   view.gpus = node.gpu_count();

@@ -5,11 +5,16 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "api/job.hpp"
 #include "api/node.hpp"
 #include "daemon/engine.hpp"
+
+namespace tangram::device {
+struct Gpu;
+}
 
 namespace tangram::daemon {
 
@@ -25,14 +30,25 @@ class Views {
   // those who may read it.
   [[nodiscard]] api::JobView outline(const store::JobRow& row, bool may_read) const;
   // Why a queued job is not running, as far as the queue itself says.
-  [[nodiscard]] std::string why_waiting(const store::JobRow& row, bool may_read) const;
+  using Queue = std::unordered_map<std::uint64_t, std::size_t>;
+  // How many are ahead of each who waits. For a list it is asked for once.
+  [[nodiscard]] Queue queue() const;
+  [[nodiscard]] std::string why_waiting(const store::JobRow& row, bool may_read,
+                                        const Queue& queue) const;
+  // Those that the driver lists, and those that it once did: they are lost, which has to be seen.
   [[nodiscard]] std::vector<api::GpuView> gpus() const;
-  // How many of each profile could start at once, one after the other, each at its best start.
+  // Not there any more, and cordoned by a person: nobody needs to be told again.
+  [[nodiscard]] bool is_given_up(core::GpuId id, const std::string& uuid) const;
+  // How many of each profile would fit, one after the other, each at its best start; and start.
   [[nodiscard]] std::vector<api::ProfileView> profiles() const;
   [[nodiscard]] api::StatusView status() const;
 
  private:
   [[nodiscard]] api::GpuView view(core::GpuId id) const;
+  [[nodiscard]] api::GpuView view(const device::Gpu& gpu) const;
+  [[nodiscard]] api::GpuView view(const store::GpuRow& missing) const;
+  [[nodiscard]] bool is_listed(const std::string& uuid) const;  // by the driver
+  [[nodiscard]] std::vector<store::GpuRow> missing_gpus() const;
 
   const Engine& engine_;
   const Hardware& hardware_;

@@ -66,10 +66,6 @@ class Shell {
       node_.folder().write(cat("typed.", i), commands[i]);
       script += cat("eval \"$(<", node_.at(cat("typed.", i)), ")\" >", node_.at(cat("out.", i)),
                     " 2>&1; echo $? >", node_.at(cat("code.", i)), "\n");
-      // Whoever reads is slower than a daemon that starts.
-      if (commands[i].ends_with("&")) {
-        script += "for i in {1..1000}; do tangram status &>/dev/null && break; sleep 0.03; done\n";
-      }
     }
     const Ended ended =
         run_program("/bin/bash", {node_.folder().write("script", script)}, "", environment());

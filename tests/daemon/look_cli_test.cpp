@@ -1,5 +1,5 @@
-// Looking at jobs and at the node: filters of `ps`, `--watch`, the geometry of profiles; and
-// `tangram signal`. One rule: through the real program and the real daemon.
+// Looking at jobs and at the node: filters of `ps`, `--watch`, `status --wait`, the geometry of
+// profiles; and `tangram signal`. One rule: through the real program and the real daemon.
 #include <pwd.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@ namespace {
 
 namespace json = boost::json;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* kForever = "while :; do sleep 0.05; done";
 
@@ -59,6 +60,25 @@ TEST_F(LookCli, PsShowsOnesOwnAndThoseOfAProfile) {
   EXPECT_EQ(one.at(0).at("user"), getpwuid(geteuid())->pw_name);
   EXPECT_THAT(refused({"ps", "--mine", "--user", "ann"}), HasSubstr("--mine and --user"));
   EXPECT_THAT(refused({"ps", "--mine", "--socket", "https://localhost:1"}), HasSubstr("--user"));
+}
+
+// Nobody's jobs are an answer; those of nobody there is are a mistake.
+TEST_F(LookCli, PsTellsUsersWithoutJobsFromThoseWhoAreNot) {
+  EXPECT_THAT(node_.tangram({"ps", "--user", "nobody"}), HasSubstr("no jobs"));
+  EXPECT_THAT(refused({"ps", "--user", "nobodyx"}), HasSubstr("there is no user 'nobodyx'"));
+}
+
+TEST_F(LookCli, StatusWaitsForADaemonThatIsBeingStarted) {
+  node_.stop();
+  int code = 0;
+  EXPECT_THAT(node_.tangram({"status", "--wait", "10ms"}, &code), HasSubstr("cannot reach"));
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(refused({"status", "--wait", "soon"}), HasSubstr("--wait: "));
+  Background waits({TANGRAM_BINARY, "status", "--wait", "60s"},
+                   {cat("TANGRAM_SOCKET=", node_.socket())});
+  node_.start();
+  EXPECT_EQ(waits.wait(), 0) << waits.err();
+  EXPECT_THAT(waits.out(), StartsWith("tangramd "));
 }
 
 // A name can stand for other slices on another model: both are told.
