@@ -137,6 +137,7 @@ void Endpoints::open(const DoorPtr& door) {
   if (wants_one && !*wants_one) return wants_none(door);
   if (endpoint::endpoint_lives(door->folder)) {
     if (!wants_one) say(door, cat("goes on as it is: ", wants_one.error().message));
+    door->is_found = true;
     link(door);
     return;
   }
@@ -219,6 +220,7 @@ void Endpoints::end_strays() {
     spdlog::warn("ending an endpoint that belongs to no job: {}", folder);
     auto door = std::make_shared<Door>(loop_);
     door->folder = folder;
+    door->is_found = true;
     link(door);
     end(door);
   }

@@ -95,6 +95,7 @@ class Endpoints {
   // endpoints_watch.cpp: what they count, and whether they still answer
   void watch();
   void watch(const DoorPtr& door);
+  void counted(const DoorPtr& door, const api::EndpointCounts& told);
   void keep_counts(const DoorPtr& door);
 
   boost::asio::io_context& loop_;

@@ -48,7 +48,9 @@ struct Endpoints::Door {
   std::optional<core::SwitchTraffic> pending;   // not answered yet
   bool is_turning_back = false;                 // that took too long: to the original again
   std::optional<core::SwitchTraffic> draining;  // its second answer is not given yet
-  api::EndpointCounts counts;
+  api::EndpointCounts counts;                   // since this daemon has it
+  api::EndpointCounts counted_before;           // by its process, for an earlier daemon
+  bool is_found = false;  // its process was there before us: the first it tells is the past
   boost::asio::steady_timer retry;     // next attempt to open or link
   boost::asio::steady_timer deadline;  // of the switch or the drain under way
 };

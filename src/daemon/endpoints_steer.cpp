@@ -99,7 +99,7 @@ void Endpoints::told(const DoorPtr& door, const boost::json::object& line) {
     return;
   }
   if (const auto* counts = line.if_contains("counts")) {
-    if (const auto read = api::read_endpoint_counts(*counts)) door->counts = *read;
+    if (const auto read = api::read_endpoint_counts(*counts)) counted(door, *read);
     return;
   }
   if (*id == door->route_id) done(door);
@@ -121,6 +121,8 @@ void Endpoints::greeted(const DoorPtr& door, const boost::json::object& line) {
   const auto run = number_in(line, "run");
   door->routed = run ? std::optional(static_cast<std::uint32_t>(*run)) : std::nullopt;
   if (door->phase == Door::Phase::kEnding) return;
+  // At once, and not with the next look: what comes in between would be of the past, too.
+  if (door->is_found) door->link->send({{"do", "counts"}, {"id", ++door->last_id}});
   const auto port = number_in(line, "port");
   const auto* host = line.if_contains("host");
   if (port && host != nullptr && host->is_string()) {

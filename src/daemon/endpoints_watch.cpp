@@ -1,7 +1,9 @@
 // See endpoints.hpp: what endpoints count, and whether they still answer. An endpoint runs as the
 // user of its service, who can stop it; it is then ended and opened again. One rule: only the
 // process that listens in its folder is ever killed, and only after it was asked several times.
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include <spdlog/spdlog.h>
 
@@ -24,6 +26,11 @@ constexpr std::array kTotals = {&Counts::connections, &Counts::requests, &Counts
 
 void add_totals(Counts& sum, const Counts& more) {
   for (const auto each : kTotals) sum.*each += more.*each;
+}
+
+Counts since(const Counts& before, Counts now) {
+  for (const auto each : kTotals) now.*each -= std::min(now.*each, before.*each);
+  return now;
 }
 
 }  // namespace
@@ -61,10 +68,19 @@ void Endpoints::watch(const DoorPtr& door) {
   }
 }
 
+// Counters begin at 0 with the daemon. What an endpoint did for an earlier one was counted there:
+// counted again, it would look like a day's requests in one moment.
+void Endpoints::counted(const DoorPtr& door, const Counts& told) {
+  if (std::exchange(door->is_found, false)) door->counted_before = told;
+  door->counts = since(door->counted_before, told);
+}
+
 // It is gone: what it counted stays counted.
 void Endpoints::keep_counts(const DoorPtr& door) {
   add_totals(past_, door->counts);
   door->counts = {};
+  door->counted_before = {};
+  door->is_found = false;
 }
 
 api::EndpointCounts Endpoints::counts() const {

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,6 +77,36 @@ TEST(Endpoints, ThatDieAgainAndAgainAreOpenedWithPauses) {
   EXPECT_GE(std::chrono::steady_clock::now() - began,
             std::chrono::milliseconds(250 + 500 + 1'000 + 2'000));
   EXPECT_THAT(served.node.log(), HasSubstr("it ended soon after it was opened"));
+}
+
+// The value of a series, as it stands in the metrics.
+std::string metric(Node& node, const std::string& series) {
+  const json::value answer = node.ask("GET", "/metrics");
+  std::istringstream lines{std::string(answer.as_string())};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(series + " ")) return line.substr(series.size() + 1);
+  }
+  return "";
+}
+
+// They outlive the daemon, and so do their own counts: a day's requests are not made again when the
+// next daemon finds them.
+TEST(Endpoints, CountFromZeroForTheNextDaemon) {
+  constexpr const char* kRelayed = "tangram_endpoint_requests_total{result=\"relayed\"}";
+  Served served;
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(served.get("/whoami").first, 200);
+  eventually("they are counted", [&] { return std::stoi(metric(served.node, kRelayed)) >= 20; });
+  boost::asio::io_context loop;
+  boost::asio::ip::tcp::socket guest(loop);
+  guest.connect({boost::asio::ip::address_v4::loopback(), served.port()});
+  served.node.kill();
+  served.node.start();
+  eventually("it has told the new daemon how it stands",
+             [&] { return metric(served.node, "tangram_endpoint_connections") == "1"; });
+  EXPECT_EQ(metric(served.node, kRelayed), "0");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(served.get("/whoami").first, 200);
+  eventually("only what came since is counted",
+             [&] { return metric(served.node, kRelayed) == "3"; });
 }
 
 }  // namespace
