@@ -86,6 +86,9 @@ class Hardware {
   [[nodiscard]] bool has_nothing() const;
   [[nodiscard]] const std::string& driver() const { return driver_; }
   [[nodiscard]] std::vector<device::ErrorCount> errors() const { return library_->errors(); }
+  [[nodiscard]] std::map<std::string, std::uint64_t> error_totals() const {
+    return library_->error_totals();
+  }
   // As last measured, if the GPU has such a counter.
   [[nodiscard]] std::optional<device::PcieThroughput> throughput(const std::string& uuid) const;
   [[nodiscard]] std::optional<core::GpuId> id_of(const std::string& uuid) const;

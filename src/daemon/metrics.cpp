@@ -1,6 +1,7 @@
 // See metrics.hpp: what is counted as it happens.
 #include "daemon/metrics.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
+#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
@@ -28,7 +30,7 @@ constexpr std::chrono::seconds kLookAtLoopEvery{1};
 
 // From 1 µs, from 100 µs, from 10 ms; from a second to a month.
 const Buckets kShort{1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1};
-const Buckets kMedium{1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1};
+const Buckets kMedium{1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10};
 const Buckets kDriver{0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60};
 const Buckets kJobs{0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000};
 
@@ -113,6 +115,9 @@ struct Metrics::Parts {
     return {{"kind", std::string(core::name_of(kind))}, {"result", std::string(result_of(news))}};
   }
 
+  prometheus::Gauge& gauge(const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+  }
   Histogram& histogram(const char* name, const char* help, const Buckets& buckets) {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, buckets);
   }
@@ -140,12 +145,15 @@ struct Metrics::Parts {
       moves.Add(labels_of(move->kind, move->news)).Increment();
     } else if (const auto* start = std::get_if<core::StartJob>(&action)) {
       started(*start);
+    } else if (const auto* stop = std::get_if<core::StopJob>(&action)) {
+      stops.try_emplace(stop->job.value(), Steady::now());
     } else if (const auto* report = std::get_if<core::JobReport>(&action)) {
       told(*report);
     }
   }
 
   void started(const core::StartJob& start) {
+    stops.erase(start.job.value());
     const store::JobRow* row = engine.records().job(start.job.value());
     if (row == nullptr || row->restarts > 0 || start.replica) return;
     const bool lease = row->kind == "lease";
@@ -156,6 +164,7 @@ struct Metrics::Parts {
     const store::JobRow* row = engine.records().job(report.job.value());
     const std::string_view result = result_of(report.news);
     if (result.empty()) return;
+    stops.erase(report.job.value());
     const bool lease = row != nullptr && row->kind == "lease";
     if (lease) {
       const std::string of_lease(lease_result_of(report.news, row));
@@ -203,12 +212,29 @@ struct Metrics::Parts {
     }
   }
 
+  // How long those that are being stopped have been. One whose stop an earlier daemon asked for
+  // counts from the first look.
+  void look_at_stops() {
+    double longest_job = 0;
+    double longest_lease = 0;
+    const auto now = Steady::now();
+    for (const auto& [id, row] : engine.records().jobs()) {
+      if (row.over || row.state != api::name_of(api::JobState::kStopping)) continue;
+      const double time = seconds(now - stops.try_emplace(id, now).first->second);
+      double& longest = row.kind == "lease" ? longest_lease : longest_job;
+      longest = std::max(longest, time);
+    }
+    job_stopping.Set(longest_job);
+    lease_releasing.Set(longest_lease);
+  }
+
   const Engine& engine;
   const Access& access;
   prometheus::Registry registry;
   NodeMetrics node;
   boost::asio::steady_timer timer;
   std::map<std::uint32_t, Steady::time_point> changes;  // under way, by instance
+  std::map<std::uint64_t, Steady::time_point> stops;    // asked for, by job
 
   Histogram& wait =
       histogram("tangram_job_wait_seconds", "From a job's submission to its first start.", kJobs);
@@ -218,6 +244,12 @@ struct Metrics::Parts {
       histogram("tangram_lease_wait_seconds", "From asking for a lease to its grant.", kJobs);
   Histogram& lease_hold =
       histogram("tangram_lease_hold_seconds", "From the grant of a lease to its end.", kJobs);
+  prometheus::Gauge& job_stopping =
+      gauge("tangram_job_stopping_seconds",
+            "How long the job has been stopping that has been the longest; 0 if none is.");
+  prometheus::Gauge& lease_releasing =
+      gauge("tangram_lease_releasing_seconds",
+            "How long the lease has been releasing that has been the longest; 0 if none is.");
   Histogram& decision =
       histogram("tangram_decision_seconds", "Time of one step of the scheduler.", kShort);
   prometheus::Family<Histogram>& reconfiguration =
@@ -292,6 +324,7 @@ Measures Metrics::measures() {
 }
 
 std::string Metrics::text() const {
+  parts_->look_at_stops();
   std::vector<prometheus::MetricFamily> families = parts_->registry.Collect();
   for (prometheus::MetricFamily& family : parts_->node.collect()) {
     families.push_back(std::move(family));

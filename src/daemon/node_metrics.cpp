@@ -1,12 +1,16 @@
 // See node_metrics.hpp.
 #include "daemon/node_metrics.hpp"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "api/lease.hpp"
 #include "base/text.hpp"
+#include "core/candidates.hpp"
 #include "core/transcript.hpp"
 #include "daemon/endpoints.hpp"
 #include "daemon/engine.hpp"
@@ -49,16 +53,40 @@ Labels labels_of(const api::GpuView& gpu) {
   return {{"gpu", std::to_string(gpu.index)}, {"uuid", gpu.uuid}, {"model", gpu.model}};
 }
 
+// The word that callers know a lease's state by, from that of its job.
+std::string lease_word(const std::string& job_state) {
+  const auto state = api::find_state(job_state);
+  const bool is_granted = state == api::JobState::kRunning;
+  const bool is_releasing = state == api::JobState::kStopping;
+  return std::string(api::name_of(is_granted     ? api::LeaseState::kGranted
+                                  : is_releasing ? api::LeaseState::kReleasing
+                                                 : api::LeaseState::kWaiting));
+}
+
+struct HoldWord {
+  core::HoldCause cause;
+  const char* word;
+};
+constexpr std::array kHoldCauses = {HoldWord{core::kHoldUser, "user"},
+                                    HoldWord{core::kHoldUnservable, "no_gpu"},
+                                    HoldWord{core::kHoldLimit, "limit"}};
+
 }  // namespace
 
 void NodeMetrics::add_jobs(std::vector<MetricFamily>& to) const {
   std::map<std::string, int> jobs;
   std::map<std::string, int> leases;
   for (const char* state : {"held", "queued", "placed", "starting", "running", "stopping"}) {
-    jobs[state] = leases[state] = 0;
+    jobs[state] = 0;
+    leases[lease_word(state)] = 0;
   }
   for (const auto& [id, row] : engine_.records().jobs()) {
-    if (!row.over) ++(row.kind == "lease" ? leases : jobs)[row.state];
+    if (row.over) continue;
+    if (row.kind == "lease") {
+      ++leases[lease_word(row.state)];
+    } else {
+      ++jobs[row.state];
+    }
   }
   MetricFamily by_state = family("tangram_jobs", "Jobs that are not over, by state.");
   for (const auto& [state, count] : jobs) add(by_state, {{"state", state}}, count);
@@ -66,10 +94,45 @@ void NodeMetrics::add_jobs(std::vector<MetricFamily>& to) const {
   MetricFamily leases_by_state = family("tangram_leases", "Leases that are not over, by state.");
   for (const auto& [state, count] : leases) add(leases_by_state, {{"state", state}}, count);
   to.push_back(std::move(leases_by_state));
-  to.push_back(single("tangram_queue_length", "Jobs and leases that wait for a place.",
-                      static_cast<double>(engine_.scheduler().waiting_count())));
   to.push_back(single("tangram_moves_under_way", "Moves that have begun and are not over.",
                       engine_.scheduler().node().moves_under_way()));
+}
+
+// A place that failed the first lately is room all the same: that it waits there is what somebody
+// should know.
+void NodeMetrics::add_queue(std::vector<MetricFamily>& to) const {
+  const core::Scheduler& scheduler = engine_.scheduler();
+  const core::Node& node = scheduler.node();
+  to.push_back(single("tangram_queue_length", "Jobs and leases that wait for a place.",
+                      static_cast<double>(scheduler.waiting_count())));
+  double wait = 0;
+  bool fits = false;
+  if (node.queue_head() != core::kNoJob) {
+    const core::Job& head = node.job(node.queue_head());
+    if (const store::JobRow* row = engine_.records().job(head.id.value())) {
+      wait = std::max(0.0, std::chrono::duration<double>(Clock::wall() - row->submitted).count());
+    }
+    const core::Request request{.profile = head.profile, .avoid = {}};
+    fits = core::choose(node, *scheduler.policies().placement, request).has_value();
+  }
+  to.push_back(single("tangram_queue_head_wait_seconds",
+                      "Since the first that waits was submitted; 0 if none waits.", wait));
+  to.push_back(single("tangram_queue_head_fits",
+                      "1: there is room for the first that waits, and it waits all the same.",
+                      fits ? 1 : 0));
+  std::array<int, kHoldCauses.size()> held{};
+  for (const core::JobSlot slot : node.jobs_by_id()) {
+    const core::Job& job = node.job(slot);
+    if (job.phase != core::JobPhase::kHeld) continue;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      if ((job.holds & kHoldCauses[i].cause) != 0) ++held[i];
+    }
+  }
+  MetricFamily by_cause = family("tangram_held", "Jobs and leases that are held, by what.");
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    add(by_cause, {{"cause", kHoldCauses[i].word}}, held[i]);
+  }
+  to.push_back(std::move(by_cause));
 }
 
 void NodeMetrics::add_gpus(std::vector<MetricFamily>& to) const {
@@ -87,11 +150,12 @@ void NodeMetrics::add_gpus(std::vector<MetricFamily>& to) const {
     add(frag, labels, gpu.frag_cost);
     add(load, labels, gpu.load);
     add(busy, labels, gpu.busy ? 1 : 0);
+    if (!takes) continue;
     sum += gpu.frag_cost;
     ++count;
   }
   for (MetricFamily* each : {&frag, &load, &busy, &service}) to.push_back(std::move(*each));
-  to.push_back(single("tangram_frag_cost", "Mean FragCost of the node's GPUs, 0 to 1.",
+  to.push_back(single("tangram_frag_cost", "Mean FragCost of the node's GPUs in service, 0 to 1.",
                       count == 0 ? 0 : sum / count));
   MetricFamily fits = family("tangram_profile_fits",
                              "How many instances of a profile could still be made, one by one.");
@@ -102,15 +166,19 @@ void NodeMetrics::add_gpus(std::vector<MetricFamily>& to) const {
 }
 
 // Wanted: that the scheduler counts on; actual: that stand. They differ while one is being made or
-// removed, and when somebody else's is there.
+// removed, when one cannot be removed, and when somebody else's is there. Every profile of the node
+// has both, so that a line falls to 0 instead of ending.
 void NodeMetrics::add_instances(std::vector<MetricFamily>& to) const {
   std::map<std::string, std::pair<int, int>> by_profile;
   std::map<std::string, int> by_state;
+  for (const api::ProfileView& profile : views_.profiles()) by_profile[profile.name];
   for (const api::GpuView& gpu : views_.gpus()) {
     for (const api::InstanceView& instance : gpu.instances) {
       auto& [wanted, actual] = by_profile[instance.profile];
-      if (instance.state != "destroying" && instance.state != "foreign") ++wanted;
-      if (instance.state != "reserved" && instance.state != "creating") ++actual;
+      const bool is_ours = instance.state == "held" || instance.state == "idle";
+      const bool is_coming = instance.state == "reserved" || instance.state == "creating";
+      if (is_ours || is_coming) ++wanted;
+      if (!is_coming) ++actual;
       ++by_state[instance.state];
     }
   }
@@ -160,8 +228,16 @@ void NodeMetrics::add_endpoints(std::vector<MetricFamily>& to) const {
 }
 
 void NodeMetrics::add_driver(std::vector<MetricFamily>& to) const {
-  MetricFamily errors =
-      family("tangram_nvml_errors_total", "Calls of NVML that failed.", MetricType::Counter);
+  // There from the start: the first error of a call would be no increase of a series that begins.
+  MetricFamily totals =
+      family("tangram_nvml_call_errors_total", "Calls of NVML that failed, whatever the code.",
+             MetricType::Counter);
+  for (const auto& [call, count] : hardware_.error_totals()) {
+    add(totals, {{"call", call}}, static_cast<double>(count));
+  }
+  to.push_back(std::move(totals));
+  MetricFamily errors = family("tangram_nvml_errors_total", "Calls of NVML that failed, by code.",
+                               MetricType::Counter);
   for (const device::ErrorCount& each : hardware_.errors()) {
     add(errors, {{"call", each.call}, {"code", device::code_name(each.code)}},
         static_cast<double>(each.count));
@@ -188,20 +264,27 @@ std::vector<MetricFamily> NodeMetrics::collect() const {
   add(build, {{"version", TANGRAM_VERSION}, {"driver", hardware_.driver()}}, 1);
   families.push_back(std::move(build));
   add_jobs(families);
+  add_queue(families);
   add_gpus(families);
   add_instances(families);
   add_endpoints(families);
   add_driver(families);
   families.push_back(single("tangram_store_ok", "1: the store can be written.",
                             engine_.store_trouble().empty() ? 1 : 0));
-  const ProcessFigures own = process_figures();
-  families.push_back(single("process_resident_memory_bytes", "Resident memory of the daemon.",
-                            static_cast<double>(own.resident_bytes)));
-  families.push_back(single("process_cpu_seconds_total", "CPU time of the daemon.", own.cpu_seconds,
-                            MetricType::Counter));
-  families.push_back(single("process_open_fds", "Open file descriptors of the daemon.",
-                            static_cast<double>(own.open_fds)));
+  add_process(families);
   return families;
+}
+
+// Not by the usual names: node_exporter has those of its own, and would refuse a text file that
+// brings them again.
+void NodeMetrics::add_process(std::vector<MetricFamily>& to) {
+  const ProcessFigures own = process_figures();
+  to.push_back(single("tangram_process_resident_memory_bytes", "Resident memory of the daemon.",
+                      static_cast<double>(own.resident_bytes)));
+  to.push_back(single("tangram_process_cpu_seconds_total", "CPU time of the daemon.",
+                      own.cpu_seconds, MetricType::Counter));
+  to.push_back(single("tangram_process_open_fds", "Open file descriptors of the daemon.",
+                      static_cast<double>(own.open_fds)));
 }
 
 }  // namespace tangram::daemon

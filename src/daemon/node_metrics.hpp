@@ -23,10 +23,12 @@ class NodeMetrics {
 
  private:
   void add_jobs(std::vector<prometheus::MetricFamily>& to) const;
+  void add_queue(std::vector<prometheus::MetricFamily>& to) const;
   void add_gpus(std::vector<prometheus::MetricFamily>& to) const;
   void add_instances(std::vector<prometheus::MetricFamily>& to) const;
   void add_endpoints(std::vector<prometheus::MetricFamily>& to) const;
   void add_driver(std::vector<prometheus::MetricFamily>& to) const;
+  static void add_process(std::vector<prometheus::MetricFamily>& to);
 
   const Engine& engine_;
   const Hardware& hardware_;
