@@ -145,6 +145,7 @@ void NodeMetrics::add_gpus(std::vector<MetricFamily>& to) const {
   for (const api::GpuView& gpu : views_.gpus()) {
     const Labels labels = labels_of(gpu);
     const bool takes = !gpu.model.empty() && gpu.health == "ok" && !gpu.cordoned && !gpu.draining;
+    if (views_.is_given_up(core::GpuId(gpu.index), gpu.uuid)) continue;
     add(service, labels, takes ? 1 : 0);
     if (gpu.model.empty()) continue;
     add(frag, labels, gpu.frag_cost);
