@@ -21,7 +21,26 @@ constexpr Bounds kTtl{1'000, 30 * 24 * kHour};
 constexpr Bounds kWait{0, kHour};
 constexpr Bounds kAnyTime{0, 100ULL * 365 * 24 * kHour};
 constexpr std::size_t kLongestProfile = 128;
+constexpr std::size_t kLongestPath = 4095;
 constexpr ListLimits kEnvironmentLimits{4096, std::size_t{1} << 20U};
+
+std::optional<std::chrono::milliseconds> ttl_in(Fields& fields, Bounds bounds) {
+  const json::value* found = fields.value("ttl");
+  if (found != nullptr && *found == "none") return kNoEnd;
+  return fields.duration("ttl", bounds);
+}
+
+// A path as the kernel writes it: without "..", and without two names for one folder.
+bool is_plain_path(std::string_view path) {
+  if (!path.starts_with('/') || path.size() < 2) return false;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (part.empty() || part == "." || part == "..") return false;
+    path.remove_prefix(part.size());
+  }
+  return true;
+}
 
 void read_holder(Fields& fields, LeaseView& lease) {
   lease.key = fields.text("key");
@@ -36,6 +55,9 @@ void read_place(Fields& fields, LeaseView& lease) {
   lease.profile = fields.text("profile");
   lease.gpu = fields.number32("gpu");
   lease.gpu_uuid = fields.text("gpu_uuid");
+  lease.gpu_minor = fields.number32("gpu_minor");
+  lease.gi = fields.number32("gi");
+  lease.ci = fields.number32("ci");
   lease.start = fields.number32("start");
   lease.mig_uuid = fields.text("uuid");
   lease.cdi = fields.text("cdi");
@@ -43,7 +65,7 @@ void read_place(Fields& fields, LeaseView& lease) {
 }
 
 void read_times(Fields& fields, LeaseView& lease) {
-  lease.ttl = fields.duration("ttl", kAnyTime).value_or(lease.ttl);
+  lease.ttl = ttl_in(fields, kAnyTime).value_or(lease.ttl);
   lease.asked = fields.wall("asked").value_or(WallTime{});
   lease.granted = fields.wall("granted");
   lease.expires = fields.wall("expires");
@@ -54,16 +76,26 @@ void read_times(Fields& fields, LeaseView& lease) {
 
 std::string_view name_of(LeaseState state) { return kStates[static_cast<std::size_t>(state)]; }
 
+std::string ttl_text(std::chrono::milliseconds ttl) {
+  return ttl == kNoEnd ? "none" : duration_text(ttl);
+}
+
+Result<std::chrono::milliseconds> parse_ttl(std::string_view text) {
+  if (text == "none") return kNoEnd;
+  return parse_duration(text);
+}
+
 json::value to_json(const LeaseRequest& r) {
   json::object o;
   if (!r.profile.empty()) o["profile"] = r.profile;
   if (r.gpu_memory_mib) o["gpu_memory"] = *r.gpu_memory_mib * kMib;
   if (!r.key.empty()) o["key"] = r.key;
   if (!r.name.empty()) o["name"] = r.name;
-  if (r.ttl) o["ttl"] = duration_text(*r.ttl);
+  if (r.ttl) o["ttl"] = ttl_text(*r.ttl);
   o["wait"] = duration_text(r.wait);
   if (r.linger) o["linger"] = duration_text(*r.linger);
   if (r.uid) o["uid"] = *r.uid;
+  if (!r.cgroup.empty()) o["cgroup"] = r.cgroup;
   if (!r.labels.empty()) o["labels"] = texts_json(r.labels);
   return o;
 }
@@ -76,13 +108,20 @@ Result<LeaseRequest> read_lease_request(const json::value& document) {
   r.gpu_memory_mib = gpu_memory_in(fields);
   r.key = plain_name_in(fields, "key");
   r.name = plain_name_in(fields, "name");
-  r.ttl = fields.duration("ttl", kTtl);
+  r.ttl = ttl_in(fields, kTtl);
+  if (r.ttl == kNoEnd && r.key.empty()) {
+    fields.mistake("ttl", "\"none\" goes with a key, by which the lease is released");
+  }
   r.wait = fields.duration("wait", kWait).value_or(r.wait);
   r.linger = fields.duration("linger", kWait);
   if (r.linger && r.key.empty()) {
     fields.mistake("linger", "goes with a key, by which the lease is asked for again");
   }
   r.uid = fields.number32("uid");
+  r.cgroup = fields.text("cgroup", kLongestPath);
+  if (!r.cgroup.empty() && !is_plain_path(r.cgroup)) {
+    fields.mistake("cgroup", "must be the whole path of a folder, without . and ..");
+  }
   r.labels = labels_in(fields);
   fields.refuse_others();
   check_size(r.profile, r.gpu_memory_mib.has_value(), fields);
@@ -94,7 +133,7 @@ Result<LeaseRequest> read_lease_request(const json::value& document) {
 Result<std::optional<std::chrono::milliseconds>> read_renewal(const json::value& document) {
   Mistakes mistakes;
   Fields fields(document, "", "a renewal", mistakes);
-  const auto ttl = fields.duration("ttl", kTtl);
+  const auto ttl = ttl_in(fields, kTtl);
   fields.refuse_others();
   if (mistakes.first()) return std::unexpected(*mistakes.first());
   return ttl;
@@ -113,12 +152,15 @@ json::value to_json(const LeaseView& lease) {
                       {"reason", text_or_null(lease.reason)},
                       {"gpu", or_null(lease.gpu)},
                       {"gpu_uuid", text_or_null(lease.gpu_uuid)},
+                      {"gpu_minor", or_null(lease.gpu_minor)},
+                      {"gi", or_null(lease.gi)},
+                      {"ci", or_null(lease.ci)},
                       {"start", or_null(lease.start)},
                       {"uuid", text_or_null(lease.mig_uuid)},
                       {"cdi", text_or_null(lease.cdi)},
                       {"environment", texts_json(lease.environment)},
                       {"labels", texts_json(lease.labels)},
-                      {"ttl", duration_text(lease.ttl)},
+                      {"ttl", ttl_text(lease.ttl)},
                       {"asked", wall_text(lease.asked)},
                       {"granted", or_null(lease.granted)},
                       {"expires", or_null(lease.expires)},

@@ -1,4 +1,4 @@
-// See leases.hpp: leases asked for, and those who wait for them.
+// See leases.hpp: leases asked for.
 #include "daemon/leases.hpp"
 
 #include <algorithm>
@@ -7,43 +7,22 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.hpp"
+#include "daemon/cgroup_processes.hpp"
 #include "daemon/choose_profile.hpp"
 #include "daemon/leases_timing.hpp"
+#include "daemon/leases_visit.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/problems.hpp"
 #include "daemon/users.hpp"
 
 namespace tangram::daemon {
+namespace {
 
-struct Leases::Visit {
-  Visit(Leases& of, Caller who, Acquired how)
-      : leases(of), alive(of.alive_), caller(std::move(who)), reply(std::move(how)) {}
-  ~Visit() {
-    if (*alive && lease && !answered) leases.left(*lease);
-  }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-  Visit(Visit&&) = delete;
-  Visit& operator=(Visit&&) = delete;
+// Room is there at once or not; the instance takes the driver a moment, also of those who do not
+// wait for room.
+constexpr std::chrono::seconds kMakingTime{10};
 
-  void tell(Answer<api::LeaseView> what) {
-    if (std::exchange(answered, true)) return;
-    if (what) {
-      reply(http::Doors::Acquired{.lease = *std::move(what), .again = again});
-    } else {
-      reply(std::unexpected(std::move(what.error())));
-    }
-  }
-
-  Leases& leases;
-  std::shared_ptr<bool> alive;
-  Caller caller;
-  Acquired reply;
-  std::optional<std::uint64_t> lease;
-  bool again = false;  // the lease was open when he came
-  Micros until{0};     // he waits so long
-  bool answered = false;
-};
+}  // namespace
 
 Leases::Leases(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
                const Views& views, const Access& access, Limits& limits,
@@ -55,14 +34,24 @@ Leases::Leases(boost::asio::io_context& loop, Engine& engine, Hardware& hardware
       access_(access),
       limits_(limits),
       linger_(linger),
-      timing_(std::make_unique<Timing>(loop)) {}
+      timing_(std::make_unique<Timing>(loop)) {
+  // Rung after every batch; only that trouble begins or ends matters.
+  ring_ = engine_.when_lasting([this] {
+    if (engine_.store_trouble().empty() != in_trouble_) return;
+    boost::asio::post(loop_, [this, alive = alive_] {
+      if (*alive) sweep();
+    });
+  });
+}
 
 Leases::~Leases() { *alive_ = false; }
 
 void Leases::fill(http::Doors& doors) {
   doors.acquire = [this](const Caller& caller, const api::LeaseRequest& request,
                          const Acquired& reply) { return acquire(caller, request, reply); };
-  doors.leases = [this](const Caller& caller) { return leases(caller); };
+  doors.leases = [this](const Caller& caller, const http::LeaseFilter& filter) {
+    return leases(caller, filter);
+  };
   doors.lease = [this](const Caller& caller, std::uint64_t id) { return lease(caller, id); };
   doors.leases_by_key = [this](const Caller& caller, const std::string& key,
                                std::optional<std::uint32_t> uid) {
@@ -71,12 +60,12 @@ void Leases::fill(http::Doors& doors) {
   doors.renew = [this](const Caller& caller, std::uint64_t id,
                        std::optional<std::chrono::milliseconds> ttl,
                        const Reply& reply) { renew(caller, id, ttl, reply); };
-  doors.release_lease = [this](const Caller& caller, std::uint64_t id, const Reply& reply) {
+  doors.release_lease = [this](const Caller& caller, std::uint64_t id, const Parted& reply) {
     release(caller, id, reply);
   };
   doors.release_by_key = [this](const Caller& caller, const std::string& key,
                                 std::optional<std::uint32_t> uid,
-                                const http::Reply<std::optional<api::LeaseView>>& reply) {
+                                const http::Reply<std::optional<Released>>& reply) {
     release_by_key(caller, {.taker = caller.uid, .uid = uid.value_or(caller.uid), .key = key},
                    reply);
   };
@@ -104,9 +93,16 @@ std::shared_ptr<void> Leases::acquire(const Caller& caller, const api::LeaseRequ
     });
     return visit;
   }
-  visit->until = Clock::since_boot() + request.wait;
+  const Micros now = Clock::since_boot();
+  visit->until = now + request.wait;
+  visit->until_made = now + std::max<Micros>(request.wait, kMakingTime);
   visits_[*id].push_back(visit);
-  if (visit->again) take_over(*id, request);
+  if (visit->again) {
+    take_over(*id, request);
+    boost::asio::post(loop_, [this, alive = alive_] {  // his time runs also if the disk hangs
+      if (*alive) sweep();
+    });
+  }
   return visit;
 }
 
@@ -130,6 +126,21 @@ void Leases::take_over(std::uint64_t id, const api::LeaseRequest& request) {
           }});
 }
 
+// What ends only when somebody says so, and what looks at any processes, is for admins.
+http::Answer<void> Leases::admit_privileges(const Caller& caller,
+                                            const api::LeaseRequest& request) const {
+  if (request.ttl == api::kNoEnd) {
+    const auto may = access_.require_admin(caller, "take leases without an end");
+    if (!may) return may;
+  }
+  if (request.cgroup.empty()) return {};
+  if (!request.cgroup.starts_with(cat(cgroup_root(), "/"))) {
+    return std::unexpected(unserved(
+        cat("cgroup must be a folder below ", cgroup_root(), ", not ", request.cgroup, ".")));
+  }
+  return access_.require_admin(caller, "name the control group of a lease");
+}
+
 http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
                                                 const api::LeaseRequest& request) {
   if (auto may = access_.admit_submission(caller); !may) return std::unexpected(may.error());
@@ -139,6 +150,7 @@ http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
       return std::unexpected(may.error());
     }
   }
+  if (auto may = admit_privileges(caller, request); !may) return std::unexpected(may.error());
   const auto profile =
       choose_profile(engine_.scheduler().node(), request.profile, request.gpu_memory_mib);
   if (!profile) return std::unexpected(profile.error());
@@ -161,6 +173,7 @@ http::Answer<std::uint64_t> Leases::find_or_ask(const Caller& caller,
   row.request = boost::json::serialize(api::to_json(request));
   row.name = !request.name.empty() ? request.name : !request.key.empty() ? request.key : "lease";
   row.profile = *profile;
+  row.labels = api::labels_text(request.labels);
   row.state = api::name_of(api::JobState::kQueued);
   row.submitted = Clock::wall();
   ask(request, row, name, admission->over_limit);
@@ -192,9 +205,6 @@ void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, con
                         .key = request.key,
                         .ttl = request.ttl.value_or(api::kLeaseTtl),
                         .wait_until = Clock::since_boot() + request.wait};
-  if (!request.labels.empty()) {
-    lease.labels = boost::json::serialize(api::to_json(request).at("labels"));
-  }
   if (!request.key.empty()) lease.linger = request.linger.value_or(linger_);
   // Who does not wait at all has no place to keep.
   if (request.wait.count() > 0) lease.wait_until += lease.linger;
@@ -231,111 +241,9 @@ void Leases::ask(const api::LeaseRequest& request, const store::JobRow& row, con
                      .wish = true});
 }
 
-// One who waited for it has hung up.
-void Leases::left(std::uint64_t id) {
-  const auto at = visits_.find(id);
-  if (at == visits_.end()) return;
-  std::erase_if(at->second, [](const auto& each) { return each.expired(); });
-  if (!at->second.empty()) return;
-  visits_.erase(at);
-  const store::LeaseRow* lease = engine_.records().lease(id);
-  if (lease == nullptr || lease->linger.count() == 0) {
-    end(id, "whoever asked for it has left");
-  } else {
-    linger(id);
-  }
-}
-
-// Nobody waits for it: it keeps its place for a while, and is granted if its turn comes.
-void Leases::linger(std::uint64_t id) {
-  engine_.post(Input{.event = core::WakeUp{},
-                     .note =
-                         [id](Records& records) {
-                           store::LeaseRow* lease = records.edit_lease(id);
-                           if (lease == nullptr) return;
-                           const Micros until = Clock::since_boot() + lease->linger;
-                           lease->wait_until = std::min(lease->wait_until, until);
-                         },
-                     .done =
-                         [this, alive = alive_](const Result<void>& /*a fact*/) {
-                           if (*alive) sweep();
-                         }});
-}
-
-// For room: one that has a place is as good as granted.
-bool Leases::waits(std::uint64_t id) const {
-  const store::JobRow* row = engine_.records().job(id);
-  if (row == nullptr || row->over || ending_.contains(id)) return false;
-  const auto state = api::find_state(row->state);
-  return state == api::JobState::kQueued || state == api::JobState::kHeld;
-}
-
-// Those whose patience has ended; when the next one's does.
-std::vector<std::shared_ptr<Leases::Visit>> Leases::take_impatient(std::uint64_t id, Micros now,
-                                                                   std::optional<Micros>& next) {
-  std::vector<std::shared_ptr<Visit>> out;
-  std::erase_if(visits_.at(id), [&](const std::weak_ptr<Visit>& each) {
-    auto visit = each.lock();
-    if (!visit) return false;  // on his way out; see left()
-    if (visit->until > now) {
-      next = std::min(next.value_or(visit->until), visit->until);
-      return false;
-    }
-    out.push_back(std::move(visit));
-    return true;
-  });
-  return out;
-}
-
-// There was no room in time for them; others may wait on for the same lease.
-void Leases::tell_impatient(Micros now, std::optional<Micros>& next) {
-  std::vector<std::uint64_t> ids;
-  for (const auto& [id, visits] : visits_) {
-    if (waits(id)) ids.push_back(id);
-  }
-  std::vector<std::pair<std::shared_ptr<Visit>, api::Problem>> answers;  // given when all is done
-  for (const std::uint64_t id : ids) {
-    const store::LeaseRow* lease = engine_.records().lease(id);
-    if (lease == nullptr) continue;
-    const auto told = take_impatient(id, now, next);
-    if (told.empty()) continue;
-    const std::string why =
-        cat("no room came free in time: ", views_.why_waiting(*engine_.records().job(id), true));
-    const bool last = visits_.at(id).empty();
-    if (last && lease->linger.count() == 0) {  // first it is over, then they are told
-      visits_.at(id).assign(told.begin(), told.end());
-      no_room_.insert(id);
-      end(id, why);
-      continue;
-    }
-    if (last) {
-      visits_.erase(id);
-      linger(id);
-    }
-    for (const auto& visit : told) answers.emplace_back(visit, no_room(cat(why, ".")));
-  }
-  for (const auto& [visit, problem] : answers) visit->tell(std::unexpected(problem));
-}
-
-void Leases::answer(std::uint64_t id, const std::optional<api::Problem>& problem) {
-  const auto at = visits_.find(id);
-  if (at == visits_.end()) return;
-  const auto waiting = std::move(at->second);
-  visits_.erase(at);
-  for (const auto& each : waiting) {
-    const auto visit = each.lock();
-    if (!visit) continue;
-    if (problem) {
-      visit->tell(std::unexpected(*problem));
-    } else {
-      visit->tell(lease(visit->caller, id));
-    }
-  }
-}
-
 api::Problem Leases::why_over(const store::JobRow& row) const {
-  if (no_room_.contains(row.id)) return no_room(cat(row.reason, "."));
-  return conflict(
+  if (const auto at = refused_.find(row.id); at != refused_.end()) return at->second;
+  return lease_over(
       cat("lease ", row.id, " is over", row.reason.empty() ? "" : ": ", row.reason, "."));
 }
 
@@ -349,7 +257,8 @@ void Leases::changed(const std::vector<std::uint64_t>& jobs) {
       answer(id, why_over(*row));
       end_run(*row);
       ending_.erase(id);
-      no_room_.erase(id);
+      refused_.erase(id);
+      unwritten_.erase(id);
     } else if (row->state == api::name_of(api::JobState::kRunning)) {
       answer(id, std::nullopt);
     }

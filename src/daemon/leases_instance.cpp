@@ -1,9 +1,12 @@
 // See leases.hpp: the instance handed out and taken back.
 #include <algorithm>
+#include <ranges>
 
+#include <boost/json/parse.hpp>
 #include <spdlog/spdlog.h>
 
 #include "base/text.hpp"
+#include "daemon/cgroup_processes.hpp"
 #include "daemon/hardware.hpp"
 #include "daemon/leases.hpp"
 #include "daemon/leases_timing.hpp"
@@ -11,13 +14,33 @@
 namespace tangram::daemon {
 namespace {
 
-constexpr std::chrono::seconds kAfterRestart{5};  // at least so long for holders to renew
 constexpr std::chrono::milliseconds kLongestWait{2'000};
 
-std::string pid_list(const std::vector<unsigned>& pids) {
-  std::string text;
-  for (const unsigned pid : pids) text += cat(text.empty() ? "" : ", ", pid);
-  return text;
+// Why the instance is not free: who is left in it, or in the control group of its lease.
+std::string why_occupied(const std::vector<unsigned>& pids, const std::string& where) {
+  constexpr std::size_t kMostNamed = 20;
+  std::string list;
+  for (const unsigned pid : pids | std::views::take(kMostNamed)) {
+    list += cat(list.empty() ? "" : ", ", pid);
+  }
+  if (pids.size() > kMostNamed) list += cat(" and ", pids.size() - kMostNamed, " more");
+  return cat("its instance is free once ", pids.size() == 1 ? "process " : "the processes ", list,
+             where.empty() ? "" : " in ", where, pids.size() == 1 ? " has ended" : " have ended");
+}
+
+// What keeps the instance from being given on; empty: nothing does.
+std::string obstacle(const std::optional<std::vector<unsigned>>& occupants,
+                     const std::string& cgroup) {
+  if (!occupants) {
+    return "its instance is free once the driver says which processes are in it, which it does "
+           "not do now; look at the kernel's log and at `nvidia-smi`";
+  }
+  if (!occupants->empty()) return why_occupied(*occupants, "");
+  if (cgroup.empty()) return "";
+  const auto members = processes_in_cgroup(cgroup);
+  if (!members)
+    return cat("its instance is free once ", cgroup, " can be read: ", members.error().message);
+  return members->empty() ? "" : why_occupied(*members, cgroup);
 }
 
 }  // namespace
@@ -33,7 +56,7 @@ void Leases::start(const core::StartJob& wanted) {
     const auto now = Clock::wall();
     if (store::LeaseRow* lease = records.edit_lease(id)) {
       lease->granted = now;
-      lease->deadline = Clock::since_boot() + lease->ttl;
+      lease->deadline = deadline_of(*lease);
     }
     if (store::RunRow* row = records.edit_run(run)) row->started = now;
     if (store::JobRow* row = records.edit_job(id)) row->started = now;
@@ -45,7 +68,17 @@ void Leases::stop(const core::StopJob& wanted) {
   auto& vacating = timing_->vacating[wanted.run.value()];
   if (vacating != nullptr) return;
   vacating = std::make_unique<Timing::Vacating>(loop_);
+  vacating->cgroup = cgroup_of(wanted.job.value());
   vacate(wanted.job, wanted.run);
+}
+
+// As it was asked for.
+std::string Leases::cgroup_of(std::uint64_t id) {
+  const auto stored = engine_.store().job(id);
+  if (!stored || !*stored) return "";
+  boost::system::error_code bad;
+  const auto request = api::read_lease_request(boost::json::parse((*stored)->request, bad));
+  return bad || !request ? "" : request->cgroup;
 }
 
 void Leases::vacate(core::JobId job, core::RunId run) {
@@ -59,23 +92,21 @@ void Leases::vacate(core::JobId job, core::RunId run) {
   hardware_.occupants(main.gpu, main.instance,
                       [this, alive = alive_, job, run,
                        gpu = main.gpu](const std::optional<std::vector<unsigned>>& pids) {
-                        if (!*alive || !timing_->vacating.contains(run.value())) return;
-                        if (pids && pids->empty()) {
+                        const auto at = timing_->vacating.find(run.value());
+                        if (!*alive || at == timing_->vacating.end()) return;
+                        const std::string why = obstacle(pids, at->second->cgroup);
+                        if (why.empty()) {
                           vacated(job, run, gpu);
                         } else {
-                          occupied(job, run, pids.value_or(std::vector<unsigned>()));
+                          occupied(job, run, why);
                         }
                       });
 }
 
 // Who is still there keeps the instance; asked again and again, ever more slowly.
-void Leases::occupied(core::JobId job, core::RunId run, const std::vector<unsigned>& pids) {
+void Leases::occupied(core::JobId job, core::RunId run, const std::string& why) {
   Timing::Vacating& vacating = *timing_->vacating.at(run.value());
-  if (!pids.empty() && pids != vacating.pids) {
-    vacating.pids = pids;
-    const std::string why =
-        cat("its instance is free once ", pids.size() == 1 ? "process " : "the processes ",
-            pid_list(pids), pids.size() == 1 ? " has ended" : " have ended");
+  if (std::exchange(vacating.why, why) != why) {
     spdlog::info("lease {}: {}", job.value(), why);
     engine_.post(Input{.event = core::WakeUp{}, .note = [id = job.value(), why](Records& records) {
                          store::JobRow* row = records.edit_job(id);
@@ -132,7 +163,7 @@ void Leases::keep_place(std::uint64_t id) {
                            if (row == nullptr) return;
                            const auto now = Clock::since_boot();
                            row->wait_until = std::min(row->wait_until, now + row->linger);
-                           row->wait_until = std::max(row->wait_until, now + Micros(kAfterRestart));
+                           row->wait_until = std::max(row->wait_until, now + Micros(kAfterTrouble));
                          },
                      .done =
                          [this, alive = alive_, id](const Result<void>& /*a fact*/) {
@@ -141,6 +172,25 @@ void Leases::keep_place(std::uint64_t id) {
                            sweep();
                          }});
   coming_back_.insert(id);
+}
+
+// Its holder could not renew it meanwhile.
+void Leases::keep_granted(std::uint64_t id) {
+  engine_.post(Input{.event = core::WakeUp{},
+                     .note =
+                         [id](Records& records) {
+                           const auto soon = Clock::since_boot() + kAfterTrouble;
+                           store::LeaseRow* row = records.edit_lease(id);
+                           if (row == nullptr || !deadline_of(*row)) return;
+                           row->deadline = std::max(row->deadline.value_or(soon), soon);
+                         },
+                     .done =
+                         [this, alive = alive_, id](const Result<void>& /*a fact*/) {
+                           if (!*alive) return;
+                           if (--renewing_[id] == 0) renewing_.erase(id);
+                           sweep();
+                         }});
+  ++renewing_[id];
 }
 
 void Leases::adopt(const core::Job& job, bool rebooted) {
@@ -173,21 +223,7 @@ void Leases::adopt(const core::Job& job, bool rebooted) {
         end(id, "its instance is gone");
         return;
       }
-      engine_.post(Input{.event = core::WakeUp{},
-                         .note =
-                             [id](Records& records) {
-                               const auto soon = Clock::since_boot() + kAfterRestart;
-                               store::LeaseRow* row = records.edit_lease(id);
-                               if (row == nullptr) return;
-                               row->deadline = std::max(row->deadline.value_or(soon), soon);
-                             },
-                         .done =
-                             [this, alive = alive_, id](const Result<void>& /*a fact*/) {
-                               if (!*alive) return;
-                               if (--renewing_[id] == 0) renewing_.erase(id);
-                               sweep();
-                             }});
-      ++renewing_[id];
+      keep_granted(id);
       return;
     case core::JobPhase::kStopping:
       stop({.job = job.id, .run = job.main.run});

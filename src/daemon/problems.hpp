@@ -26,6 +26,15 @@ inline api::Problem conflict(std::string detail) {
 inline api::Problem no_room(std::string detail) {
   return {409, "urn:tangram:no-room", "No room", std::move(detail)};
 }
+inline api::Problem not_ready(std::string detail) {
+  return {409, "urn:tangram:not-ready", "Not ready yet", std::move(detail)};
+}
+inline api::Problem out_of_service(std::string detail) {
+  return {409, "urn:tangram:out-of-service", "Out of service", std::move(detail)};
+}
+inline api::Problem lease_over(std::string detail) {
+  return {409, "urn:tangram:lease-over", "The lease is over", std::move(detail)};
+}
 inline api::Problem too_many(std::string detail) {
   return {429, "urn:tangram:too-many", "Too many", std::move(detail)};
 }

@@ -31,6 +31,7 @@ class Raw {
   void leave() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
+  [[nodiscard]] int descriptor() const { return fd_; }
   void finish_writing() const { ::shutdown(fd_, SHUT_WR); }
   void say(std::string_view text) const {
     while (!text.empty()) {

@@ -26,7 +26,6 @@ struct KeyAndOwner {
 };
 
 Result<std::optional<KeyAndOwner>> name_in(const Query& query) {
-  if (auto ok = query.allow_only({"key", "uid"}); !ok) return std::unexpected(ok.error());
   const auto uid = query.number("uid", std::numeric_limits<std::uint32_t>::max());
   if (!uid) return std::unexpected(uid.error());
   const auto key = query.text("key");
@@ -40,9 +39,35 @@ Result<std::optional<KeyAndOwner>> name_in(const Query& query) {
   return name;
 }
 
+Result<LeaseFilter> page_in(const Query& query) {
+  const auto before = query.number("before", std::numeric_limits<std::uint64_t>::max());
+  if (!before) return std::unexpected(before.error());
+  const auto limit = limit_in(query);
+  if (!limit) return std::unexpected(limit.error());
+  return LeaseFilter{.before = *before, .most = *limit};
+}
+
+// A page of those that are open; one more than it has room for says whether there are more.
+Response page_of_leases(const Doors& doors, const Request& request, const LeaseFilter& page) {
+  auto leases = doors.leases(request.caller, {.before = page.before, .most = page.most + 1});
+  const bool more = leases && leases->size() > page.most;
+  if (more) leases->erase(leases->begin(), leases->end() - static_cast<std::ptrdiff_t>(page.most));
+  Response response = response_of(leases);
+  if (!more) return response;
+  const auto limit = request.query.text("limit");
+  response.headers.emplace_back("Link", cat("</v1/leases?", limit ? cat("limit=", *limit, '&') : "",
+                                            "before=", leases->front().id, ">; rel=\"next\""));
+  return response;
+}
+
 std::string what_of(const api::LeaseView& lease) {
   return cat("lease=", lease.id, " uid=", lease.uid, " profile=", lease.profile,
              lease.key.empty() ? "" : cat(" key=", lease.key));
+}
+
+// One that is only noted is not done yet.
+Response response_of_release(const Doors::Released& released) {
+  return json_response(to_json(released.lease), released.noted ? 202 : 200);
 }
 
 }  // namespace
@@ -69,15 +94,21 @@ Outcome post_lease(const Doors& doors, const Request& request) {
 }
 
 Outcome get_leases(const Doors& doors, const Request& request) {
+  if (auto ok = request.query.allow_only({"key", "uid", "limit", "before"}); !ok) {
+    return bad_request(ok.error());
+  }
   const auto name = name_in(request.query);
   if (!name) return bad_request(name.error());
-  if (!*name) return response_of(doors.leases(request.caller));
+  const auto page = page_in(request.query);
+  if (!page) return bad_request(page.error());
+  if (!*name) return page_of_leases(doors, request, *page);
   return response_of(doors.leases_by_key(request.caller, (*name)->key, (*name)->uid));
 }
 
 // By its key, which is all that an epilog knows; it runs after every attempt, so that there is
 // none is as good as one that is released.
 Outcome delete_leases(const Doors& doors, const Request& request) {
+  if (auto ok = request.query.allow_only({"key", "uid"}); !ok) return bad_request(ok.error());
   const auto name = name_in(request.query);
   if (!name) return bad_request(name.error());
   if (!*name) {
@@ -85,11 +116,11 @@ Outcome delete_leases(const Doors& doors, const Request& request) {
   }
   return later([&doors, caller = request.caller, name = **name](const Respond& respond) {
     doors.release_by_key(caller, name.key, name.uid,
-                         [respond](const Answer<std::optional<api::LeaseView>>& released) {
+                         [respond](const Answer<std::optional<Doors::Released>>& released) {
                            if (!released) return respond(problem_response(released.error()));
                            if (!*released) return respond(Response{204, "", "", {}, "none open"});
-                           Response response = json_response(to_json(**released));
-                           response.what = what_of(**released);
+                           Response response = response_of_release(**released);
+                           response.what = what_of((*released)->lease);
                            respond(std::move(response));
                          });
   });
@@ -116,8 +147,10 @@ Outcome post_renew(const Doors& doors, const Request& request) {
 
 Outcome delete_lease(const Doors& doors, const Request& request) {
   if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
-  return later([&doors, caller = request.caller, id = request.id](Respond respond) {
-    doors.release_lease(caller, id, respond_with<api::LeaseView>(std::move(respond)));
+  return later([&doors, caller = request.caller, id = request.id](const Respond& respond) {
+    doors.release_lease(caller, id, [respond](const Answer<Doors::Released>& released) {
+      respond(released ? response_of_release(*released) : problem_response(released.error()));
+    });
   });
 }
 

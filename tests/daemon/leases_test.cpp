@@ -90,7 +90,7 @@ TEST(Leases, AreGrantedRenewedAndReleased) {
   node.ask("DELETE", "/v1/leases/999", 404);
   node.ask("GET", cat("/v1/leases/", node.submit("1g.5gb", "true")), 404);
   EXPECT_EQ(text(node.ask("POST", cat("/v1/leases/", id, "/renew"), 409, json::object{}), "type"),
-            "urn:tangram:conflict");
+            "urn:tangram:lease-over");
   EXPECT_TRUE(node.ask("GET", "/v1/leases").as_array().empty());
 }
 

@@ -191,6 +191,9 @@ void looks(Contract& api, std::uint64_t job, std::uint64_t lease) {
 
 // Answers that are not asked for here, and why; empty: it must be.
 std::string elsewhere(const std::string& method, const std::string& path, int status) {
+  if (status == 202 && path.starts_with("/v1/leases")) {
+    return "needs a disk that fails: see lease_disk_test.cpp";
+  }
   if (status == 503) return "needs a store that cannot be written or read";
   if (status == 429) return "needs limits of users: see limits_test.cpp";
   if (status == 403 && method == "get") return "a daemon of root's lets everybody look";
