@@ -13,6 +13,7 @@
 #include "cli/job_text.hpp"
 #include "cli/lease_run.hpp"
 #include "cli/lease_verbs.hpp"
+#include "cli/lease_wait.hpp"
 #include "cli/log_copy.hpp"
 #include "cli/user_number.hpp"
 #include "files/json_text.hpp"
@@ -22,21 +23,41 @@ namespace {
 
 constexpr int kOwnFailure = 125;  // as `tangram run`
 constexpr auto kPatience = std::chrono::seconds(30);
+constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(1);
+// Of a key that nobody else knows: it needs to outlast only a restart of the daemon.
+constexpr std::chrono::milliseconds kOwnLinger = std::chrono::seconds(5);
 
 struct Options {
   DaemonOptions daemon;
-  std::string profile, gpu_memory, wait, ttl, key, name, user;
+  std::string profile, gpu_memory, wait, ttl, linger, key, name, user, cgroup;
   std::vector<std::string> labels;
   bool keep = false;
   bool quiet = false;
 };
 
-Result<std::chrono::milliseconds> time_in(std::string_view option, const std::string& typed,
-                                          std::chrono::milliseconds otherwise) {
-  if (typed.empty()) return otherwise;
-  const auto time = api::parse_duration(typed);
-  if (!time) return invalid(cat(option, ": ", time.error().message));
-  return *time;
+// A time that was typed, if one was, into `time`.
+template <class Time>
+Result<void> set_time(std::string_view option, const std::string& typed, Time& time,
+                      Result<std::chrono::milliseconds> (*parse)(std::string_view)) {
+  if (typed.empty()) return {};
+  const auto parsed = parse(typed);
+  if (!parsed) return invalid(cat(option, ": ", parsed.error().message));
+  time = *parsed;
+  return {};
+}
+
+Result<void> set_times(const Options& o, api::LeaseRequest& request) {
+  if (auto ok = set_time("--ttl", o.ttl, request.ttl, api::parse_ttl); !ok) return ok;
+  if (request.ttl == api::kNoEnd && !o.keep) {
+    return invalid("--ttl none goes with --keep: with a command, the lease ends with it.");
+  }
+  request.wait = kLongestWait;
+  if (auto ok = set_time("--wait", o.wait, request.wait, api::parse_duration); !ok) return ok;
+  if (!o.linger.empty() && o.key.empty()) {
+    return invalid("--linger goes with --key, by which the lease is asked for again.");
+  }
+  if (o.key.empty()) request.linger = kOwnLinger;
+  return set_time("--linger", o.linger, request.linger, api::parse_duration);
 }
 
 Result<void> set_need(const Options& o, api::LeaseRequest& request) {
@@ -52,11 +73,7 @@ Result<void> set_need(const Options& o, api::LeaseRequest& request) {
   return {};
 }
 
-constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(1);
-
-// A key makes asking again harmless, so there always is one. One that nobody else knows needs to
-// outlast only a restart of the daemon, not the command.
-constexpr std::chrono::milliseconds kOwnLinger = std::chrono::seconds(5);
+// A key makes asking again harmless, so there always is one.
 std::string own_key() {
   return cat("tangram-lease/", ::getpid(), "/", now().time_since_epoch().count());
 }
@@ -64,14 +81,12 @@ std::string own_key() {
 Result<api::LeaseRequest> request_of(const Options& o, const std::vector<std::string>& command) {
   api::LeaseRequest request;
   if (auto ok = set_need(o, request); !ok) return std::unexpected(ok.error());
-  const auto ttl = time_in("--ttl", o.ttl, api::kLeaseTtl);
-  if (!ttl) return std::unexpected(ttl.error());
-  const auto wait = time_in("--wait", o.wait, kLongestWait);
-  if (!wait) return std::unexpected(wait.error());
-  if (!o.ttl.empty()) request.ttl = *ttl;
-  request.wait = *wait;
+  if (auto ok = set_times(o, request); !ok) return std::unexpected(ok.error());
+  if (request.ttl == api::kNoEnd && o.key.empty()) {
+    return invalid("--ttl none goes with --key, by which the lease is released.");
+  }
   request.key = o.key.empty() ? own_key() : o.key;
-  if (o.key.empty()) request.linger = kOwnLinger;
+  request.cgroup = o.cgroup;
   if (!o.user.empty()) {
     const auto uid = uid_of(o.user);
     if (!uid) return std::unexpected(uid.error());
@@ -93,17 +108,22 @@ Result<api::LeaseRequest> request_of(const Options& o, const std::vector<std::st
 
 // Waits for the grant, across restarts of the daemon: the key leads back to the same lease. One
 // that refuses at once and again is not one that went away.
-Result<boost::json::value> acquire(const Options& options, const api::LeaseRequest& request) {
+Result<boost::json::value> acquire(const Options& options, const api::LeaseRequest& request,
+                                   Command& command) {
   using Clock = std::chrono::steady_clock;
   constexpr int kMostRefusals = 3;
   const std::string socket = socket_of(options.daemon);
+  std::optional<LeaseTeller> teller;
+  if (!options.quiet) teller.emplace(socket, request);
   std::chrono::milliseconds patience{0};
   for (int refusals = 0;;) {
     auto client = reconnect(socket, patience);
     if (!client) return std::unexpected(client.error());
     const auto begin = Clock::now();
-    auto reply = client->request("POST", "/v1/leases", to_json(request),
+    auto came = client->exchange("POST", "/v1/leases", to_json(request),
                                  request.wait + http::Client::kPatience);
+    if (is_for_now(came)) command.failure_code = kTryLater;
+    auto reply = http::meaning_of(std::move(came));
     if (reply) return std::move(reply->body);
     if (reply.error().code != ErrorCode::kUnavailable) return std::unexpected(reply.error());
     refusals = Clock::now() - begin < std::chrono::seconds(1) ? refusals + 1 : 0;
@@ -119,7 +139,7 @@ void release(const Options& options, const api::LeaseView& lease) {
                            : std::unexpected(client.error());
   if (done || options.quiet) return;
   fmt::print(stderr, "tangram: lease {} is not released and ends by itself in {}: {}\n", lease.id,
-             api::duration_text(lease.ttl), done.error().message);
+             api::ttl_text(lease.ttl), done.error().message);
 }
 
 // It would keep its place for somebody who does not come back. If that cannot be said now, it ends
@@ -152,7 +172,7 @@ Result<void> lease_and_run(const Options& options, Command& command, Output& out
   }
   const auto request = request_of(options, command.trailing);
   if (!request) return std::unexpected(request.error());
-  const auto answer = acquire(options, *request);
+  const auto answer = acquire(options, *request, command);
   if (!answer) {
     if (options.key.empty()) give_up(options, *request);
     return std::unexpected(answer.error());
@@ -182,17 +202,21 @@ void add_lease(Verb& app, Command& command) {
   text("--gpu-memory", options->gpu_memory, "the smallest profile with so much memory, as 8GiB",
        "SIZE");
   text("--wait", options->wait, "How long to wait for room (default: 1h, the longest)", "TIME");
-  text("--ttl", options->ttl, "It ends so long after the last renewal (default: 60s, or as it is)",
-       "TIME");
+  text("--ttl", options->ttl,
+       "It ends so long after the last renewal (default: 60s, or as it is); none: never", "TIME");
+  text("--linger", options->linger,
+       "With --key: it keeps its place so long when nobody asks (default: the node's)", "TIME");
   text("--key", options->key, "Your own name for it: asking again gives the same lease", "KEY");
   text("--user", options->user, "For whom it is; only admins may name another (default: you)",
        "USER");
+  text("--cgroup", options->cgroup,
+       "Of admins: a control group that must be empty, too, before it is over", "FOLDER");
   text("--name", options->name, "A name for people (default: the command's)", "NAME");
   verb->add_option("--label", options->labels, "A label, NAME=VALUE; may be repeated")
       ->option_text("NAME=VALUE")
       ->allow_extra_args(false);
   verb->add_flag("--keep", options->keep, "Run nothing: acquire it, print it and leave it");
-  verb->add_flag("-q,--quiet", options->quiet, "Say nothing about the release");
+  verb->add_flag("-q,--quiet", options->quiet, "Say nothing about waiting, nor about the release");
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);
   add_lease_list(*verb, command);
@@ -205,7 +229,8 @@ void add_lease(Verb& app, Command& command) {
       "  tangram lease --keep -p 2g.10gb --ttl 1h --key nightly --json\n"
       "The lease is renewed while the command runs and released when it ends. The exit\n"
       "code is the command's: 128 and the signal if one ended it, 126 or 127 if it\n"
-      "cannot be started; 125 if Tangram has no lease for it.");
+      "cannot be started; 125 if Tangram has no lease for it, 75 if only for now: there\n"
+      "is no room, or the instance is not there yet.");
   verb->callback([&command, options, verb] {
     if (verb.has_chosen()) return;
     command.failure_code = kOwnFailure;

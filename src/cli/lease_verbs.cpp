@@ -40,17 +40,21 @@ std::string place_of(const api::LeaseView& lease) {
 }
 
 std::string rest_of(const api::LeaseView& lease) {
-  return lease.expires ? age_text(*lease.expires - now()) : "-";
+  if (lease.expires) return age_text(*lease.expires - now());
+  return lease.state == api::LeaseState::kGranted ? "never" : "-";
 }
 
 Result<void> list(const ListOptions& options, Command& command, Output& out) {
-  const auto answer = ask(options.daemon, "GET", "/v1/leases");
-  if (!answer) return std::unexpected(answer.error());
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  auto documents = ask_for_all(*client, "/v1/leases");
+  if (!documents) return std::unexpected(documents.error());
+  const boost::json::value all = *std::move(documents);
   if (command.json) {
-    out.add(files::json_text(*answer));
+    out.add(files::json_text(all));
     return {};
   }
-  const auto leases = read_list(*answer, api::read_lease_view);
+  const auto leases = read_list(all, api::read_lease_view);
   if (!leases) return std::unexpected(leases.error());
   if (leases->empty()) {
     out.line("no leases");
@@ -118,14 +122,32 @@ Result<void> change(const ChangeOptions& options, std::string_view method, std::
   return {};
 }
 
+// The number of the one that was taken with the key.
+Result<std::uint64_t> number_by_key(const ChangeOptions& options) {
+  const auto target = target_by_key(options);
+  if (!target) return std::unexpected(target.error());
+  const auto answer = ask(options.daemon, "GET", *target);
+  if (!answer) return std::unexpected(answer.error());
+  const auto leases = read_list(*answer, api::read_lease_view);
+  if (!leases) return std::unexpected(leases.error());
+  if (leases->empty()) return not_found("no lease with this key is open.");
+  return leases->front().id;
+}
+
 Result<void> renew(const ChangeOptions& options, Command& command, Output& out) {
+  if (auto ok = check_names(options); !ok) return ok;
   boost::json::object body;
   if (!options.ttl.empty()) {
-    const auto ttl = api::parse_duration(options.ttl);
+    const auto ttl = api::parse_ttl(options.ttl);
     if (!ttl) return invalid(cat("--ttl: ", ttl.error().message));
-    body["ttl"] = api::duration_text(*ttl);
+    body["ttl"] = api::ttl_text(*ttl);
   }
-  return change(options, "POST", "/renew", body, command, out);
+  if (options.key.empty()) return change(options, "POST", "/renew", body, command, out);
+  const auto id = number_by_key(options);
+  if (!id) return std::unexpected(id.error());
+  ChangeOptions named = options;
+  named.leases = {*id};
+  return change(named, "POST", "/renew", body, command, out);
 }
 
 // One that was taken with a key; that there is none is as good.
@@ -208,7 +230,8 @@ void print(const api::LeaseView& lease, Output& out) {
   }
   add("instance", lease.mig_uuid);
   add("CDI", lease.cdi);
-  add("expires", lease.expires ? local_text(*lease.expires) : "");
+  const bool endless = lease.state == api::LeaseState::kGranted && lease.ttl == api::kNoEnd;
+  add("expires", lease.expires ? local_text(*lease.expires) : endless ? "never" : "");
   for (const auto& [name, value] : lease.environment) add("environment", cat(name, '=', value));
   facts.print(out);
 }
@@ -223,8 +246,9 @@ void add_lease_renew(Verb& lease, Command& command) {
   const auto options = std::make_shared<ChangeOptions>();
   Verb verb =
       add_daemon_verb(lease, command, "renew", "Let leases live on from now", options, renew);
-  verb->add_option("LEASE", options->leases, "Their numbers")->required();
-  verb->add_option("--ttl", options->ttl, "A new time to live, as 1h (default: the one it has)")
+  add_names(*verb, *options);
+  verb->add_option("--ttl", options->ttl,
+                   "A new time to live, as 1h; none: no end (default: the one it has)")
       ->option_text("TIME");
 }
 

@@ -56,7 +56,8 @@ Result<ClientReply> reply_of(unsigned code, beast::string_view type, const std::
   return ClientReply{status, std::move(document), {}};
 }
 
-// The reply as it is meant: what the daemon refuses is an Error.
+}  // namespace
+
 Result<ClientReply> meaning_of(Result<ClientReply> reply) {
   if (!reply || (reply->status >= 200 && reply->status < 300)) return reply;
   const auto problem = api::read_problem(reply->body);
@@ -65,6 +66,8 @@ Result<ClientReply> meaning_of(Result<ClientReply> reply) {
       Error{code_of(reply->status),
             told ? problem->detail : cat("the daemon answered ", reply->status, ".")});
 }
+
+namespace {
 
 template <class Message>
 Result<ClientReply> meaning_of(const Message& message) {

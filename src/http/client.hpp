@@ -29,6 +29,9 @@ struct ClientReply {
   std::string next = {};    // the target of the next page, if there is one
 };
 
+// A reply as it is meant: what the daemon refuses is an Error.
+[[nodiscard]] Result<ClientReply> meaning_of(Result<ClientReply> reply);
+
 // A piece of a log.
 struct LogPiece {
   std::string_view bytes;
