@@ -55,7 +55,7 @@ Outcome post_token(const Doors& doors, const Request& request);
 Outcome get_tokens(const Doors& doors, const Request& request);
 Outcome delete_token(const Doors& doors, const Request& request);
 
-// The body as JSON, if it is said to be.
+// The body as JSON, if it is said to be (json_body.cpp).
 [[nodiscard]] Answer<boost::json::value> json_body(const Request& request);
 [[nodiscard]] Response bad_request(const Error& error);
 

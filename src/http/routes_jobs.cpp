@@ -6,7 +6,6 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/stream_parser.hpp>
 
 #include "api/job_words.hpp"
 #include "api/run_spec.hpp"
@@ -48,7 +47,7 @@ Result<JobFilter> filter_in(const Query& query) {
 
 // As many as a page may have.
 Result<std::size_t> limit_in(const Query& query) {
-  constexpr std::size_t kMost = 10'000;
+  constexpr std::size_t kMost = 1'000;
   const auto limit = query.number("limit", kMost);
   if (!limit) return std::unexpected(limit.error());
   if (*limit == 0U) return invalid(cat("limit must be a whole number from 1 to ", kMost, "."));
@@ -124,31 +123,6 @@ Outcome change(const JobDeed& deed, const Request& request) {
 
 Response bad_request(const Error& error) {
   return problem_response(problem(400, "bad-request", error.message));
-}
-
-Answer<json::value> json_body(const Request& request) {
-  const std::string type = request.content_type.substr(0, request.content_type.find(';'));
-  if (type != kJsonType) {
-    return std::unexpected(
-        problem(415, "not-json",
-                cat("the body must be JSON and say so: Content-Type: application/json, not ",
-                    quoted(request.content_type), ".")));
-  }
-  if (!api::is_utf8(request.body)) {
-    return std::unexpected(problem(400, "bad-json", "the body is not UTF-8."));
-  }
-  json::error_code status;
-  json::stream_parser parser;
-  const std::size_t read = parser.write_some(request.body.data(), request.body.size(), status);
-  if (!status) parser.finish(status);
-  const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
-  const std::string_view rest = std::string_view(request.body).substr(read);
-  if (!status && std::ranges::all_of(rest, blank)) return parser.release();
-  return std::unexpected(problem(
-      400, "bad-json",
-      cat("the body is not valid JSON: ",
-          status ? cat(status.message(), " near byte ", read) : "more follows after the end",
-          ".")));
 }
 
 Outcome post_job(const Doors& doors, const Request& request) {
