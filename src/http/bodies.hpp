@@ -1,6 +1,6 @@
-// Bodies: for how many bytes of requests that are being read there is room, and how many of them
-// one guest may take. One rule: a body has its room before its first byte is read, and gives it
-// back when its request was answered or given up.
+// Bodies: for how many bytes of requests that are being read, or of answers that are being written,
+// there is room, and how many of them one guest may take. One rule: a body has its room before its
+// first byte is read or written, and gives it back when its request was answered or given up.
 #pragma once
 
 #include <cstddef>

@@ -16,65 +16,24 @@ namespace {
 
 namespace bhttp = beast::http;
 
-constexpr std::uint32_t kLargestHeader = 8 * 1024;
 constexpr std::size_t kLargestBuffer = 80 * 1024;  // a header, and what is read at once of a body
-constexpr std::size_t kFirstRead = 4 * 1024;
-constexpr std::size_t kLargestOfStrangers = 1024;  // they can ask nothing that needs a body
+constexpr std::size_t kSmallAnswer = 64 * 1024;    // for one of these there is always room
 
-std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
-std::string text_of(beast::string_view text) { return {text.data(), text.size()}; }
-
-// How a request that cannot be read is answered; none: not at all.
-std::optional<api::Problem> problem_of(ErrorStatus status) {
-  if (status == bhttp::error::header_limit) {
-    return problem(431, "header-too-large",
-                   cat("the header is larger than ", kLargestHeader, " bytes."));
-  }
-  if (status == bhttp::error::body_limit) {
-    return problem(413, "body-too-large", "the body is larger than the daemon accepts.");
-  }
-  const bool malformed = status.category() == make_error_code(bhttp::error::bad_method).category();
-  if (!malformed || status == bhttp::error::end_of_stream ||
-      status == bhttp::error::partial_message) {
-    return std::nullopt;
-  }
-  return problem(400, "bad-request", cat("this is not HTTP/1.1: ", status.message(), "."));
-}
-
-// What Beast lets pass, and what two programs in a row could understand differently, so that one
-// of them takes part of a body for a request.
-template <class Fields>
-std::optional<api::Problem> ambiguity_of(const Fields& header) {
-  const std::size_t lengths = header.count(bhttp::field::content_length);
-  const std::size_t encodings = header.count(bhttp::field::transfer_encoding);
-  if (lengths + encodings > 1) {
-    return problem(400, "bad-request", "the length of the body is given more than once.");
-  }
-  const std::string_view length = view_of(header[bhttp::field::content_length]);
-  if (length.find_first_not_of("0123456789") != std::string_view::npos) {
-    return problem(400, "bad-request", "Content-Length must be a number.");
-  }
-  if (encodings > 0 && !beast::iequals(header[bhttp::field::transfer_encoding], "chunked")) {
-    return problem(400, "bad-request", "the only Transfer-Encoding that is read is chunked.");
-  }
-  if (header.version() == 11 && header.count(bhttp::field::host) != 1) {
-    return problem(400, "bad-request", "HTTP/1.1 needs one Host header.");
-  }
-  if (header.count(bhttp::field::authorization) > 1) {
-    return problem(400, "bad-request", "there is more than one Authorization header.");
-  }
-  return std::nullopt;
+std::string guest_of(const Caller& caller) {
+  return is_stranger(caller) ? "strangers" : cat("user ", caller.uid);
 }
 
 api::Problem no_room() {
-  return problem(503, "too-many-bodies",
-                 "you, or all together, send more at a time than tangramd has room for; try again "
-                 "in a moment.");
+  return problem(503, "too-many-answers",
+                 "more answers wait for you, or for all together, than tangramd has room for; read "
+                 "them, and ask again. If you asked for a change, it was made.");
 }
 
 template <class Body>
 void set_header(bhttp::response<Body>& message, const Response& response) {
   message.set(bhttp::field::server, "tangramd");
+  // Whoever comes too often, or at a bad time, may try again soon.
+  if (response.status == 429 || response.status == 503) message.set("Retry-After", "1");
   if (!response.type.empty()) message.set(bhttp::field::content_type, response.type);
   if (response.type == kProblemType || response.type == kJsonType) {
     message.set(bhttp::field::cache_control, "no-store");
@@ -92,6 +51,7 @@ Session::Session(int descriptor, const Caller& caller, std::shared_ptr<House> ho
       is_stranger_(!caller.address.empty()),
       welcome_(std::move(welcome)),
       house_(std::move(house)),
+      clock_(stream_.get_executor()),
       number_(house_->connections++) {
   stream_.socket().assign(asio::local::stream_protocol(), descriptor);
 }
@@ -108,65 +68,28 @@ Task<void> Session::run() {
   stream_.close();
 }
 
-std::chrono::seconds Session::patience() const {
+std::chrono::milliseconds Session::patience() const {
   const ServerOptions& options = house_->options;
   return is_stranger_ ? std::min(options.stranger_time, options.idle_time) : options.idle_time;
 }
 
-// Between requests a client may be idle for long; once one has begun it must hurry.
-Task<bool> Session::await_request() {
-  if (buffer_.size() > 0) co_return true;
-  stream_.expires_after(patience());
-  const auto [status, size] = co_await stream_.async_read_some(buffer_.prepare(kFirstRead), kTuple);
-  if (status) co_return false;
-  buffer_.commit(size);
-  co_return true;
+std::chrono::milliseconds Session::time_left() const {
+  using std::chrono::milliseconds;
+  if (!is_stranger_) return milliseconds::max();
+  const auto stayed = std::chrono::duration_cast<milliseconds>(Timer::clock_type::now() - came_);
+  return std::max<milliseconds>(house_->options.stranger_stay - stayed, milliseconds(0));
 }
 
-Task<bool> Session::read_header(Parser& parser) {
-  stream_.expires_after(house_->options.header_time);  // for all of the request
-  const auto [status, size] = co_await bhttp::async_read_header(stream_, buffer_, parser, kTuple);
-  if (status) co_return co_await refuse(status);
-  if (auto why = ambiguity_of(parser.get())) co_return co_await refuse(std::move(*why));
-  co_return true;
-}
-
-Task<bool> Session::read_body(Parser& parser, const Request& request) {
-  const auto& header = parser.get();
-  const std::size_t largest =
-      is_stranger(request.caller)
-          ? kLargestOfStrangers
-          : largest_body(view_of(header.method_string()), view_of(header.target()),
-                         house_->options.largest_body);
-  if (parser.content_length().value_or(0) > largest) {
-    co_return co_await refuse(bhttp::error::body_limit);
-  }
-  parser.body_limit(largest);
-  if (parser.is_done()) co_return true;
-  room_ = room_for(request.caller, parser.content_length().value_or(largest));
-  if (!room_) co_return co_await refuse(no_room());
-  if (beast::iequals(header[bhttp::field::expect], "100-continue")) {
-    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    const auto [status, size] = co_await asio::async_write(
-        stream_, asio::buffer(kContinue.data(), kContinue.size()), kTuple);
-    if (status) co_return false;
-  }
-  const auto [status, size] = co_await bhttp::async_read(stream_, buffer_, parser, kTuple);
-  if (status) co_return co_await refuse(status);
-  co_return true;
-}
-
-std::shared_ptr<void> Session::room_for(const Caller& caller, std::size_t bytes) const {
-  return house_->bodies.take(is_stranger(caller) ? "strangers" : cat("user ", caller.uid), bytes);
+bool Session::is_to_leave() const {
+  const bool often = is_stranger_ && requests_ >= house_->options.stranger_requests;
+  return often || time_left().count() == 0;
 }
 
 std::optional<Response> Session::welcome() {
   is_stranger_ = false;
   const std::string why = welcome_ ? welcome_() : "";
   if (why.empty()) return std::nullopt;
-  Response response = problem_response(problem(503, "too-many-connections", why));
-  response.headers.emplace_back("Retry-After", "1");
-  return response;
+  return problem_response(problem(503, "too-many-connections", why));
 }
 
 Task<std::optional<Response>> Session::await_admission(Request& request) {
@@ -181,37 +104,6 @@ Task<std::optional<Response>> Session::await_admission(Request& request) {
   co_return refusal(house_->doors, request);
 }
 
-Task<bool> Session::refuse(ErrorStatus status) {
-  std::optional<api::Problem> problem = problem_of(status);
-  if (!problem) co_return false;
-  co_return co_await refuse(std::move(*problem));
-}
-
-Task<bool> Session::refuse(api::Problem why) {
-  Frame frame;
-  frame.keep_alive = false;
-  Response response = problem_response(why);
-  if (why.status == 503) response.headers.emplace_back("Retry-After", "1");
-  co_await write(std::move(response), frame);
-  co_return false;
-}
-
-Result<Request> Session::request_of(Parser& parser) const {
-  const auto& message = parser.get();
-  auto target = parse_target(view_of(message.target()));
-  if (!target) return std::unexpected(target.error());
-  Request request;
-  request.method = text_of(message.method_string());
-  request.path = std::move(target->path);
-  request.query = std::move(target->query);
-  request.content_type = text_of(message[bhttp::field::content_type]);
-  request.authorization = text_of(message[bhttp::field::authorization]);
-  request.once = text_of(message["Idempotency-Key"]);
-  request.last_event = text_of(message["Last-Event-ID"]);
-  request.caller = caller_;
-  return request;
-}
-
 Task<bool> Session::serve_one() {
   room_.reset();
   const bool begun = co_await await_request();
@@ -221,6 +113,7 @@ Task<bool> Session::serve_one() {
   parser.body_limit(house_->options.largest_body);
   bool read = co_await read_header(parser);
   if (!read || !house_->open) co_return false;
+  ++requests_;
   const auto& message = parser.get();
   Frame frame{message.version(), message.keep_alive(), message.method() == bhttp::verb::head};
   auto request = request_of(parser);
@@ -229,16 +122,19 @@ Task<bool> Session::serve_one() {
     refused = co_await await_admission(*request);
   } else {
     refused = problem_response(problem(400, "bad-request", request.error().message));
+    tell(parser, caller_, refused->status);
   }
+  if (is_to_leave()) frame.keep_alive = false;
   if (refused) {
+    take_time();
     const bool stays = refused->status != 503;
     frame.keep_alive =
         frame.keep_alive && stays && parser.is_done();  // else a body is left that nobody reads
     co_return co_await write(std::move(*refused), frame);
   }
+  guest_ = guest_of(request->caller);
   read = co_await read_body(parser, *request);
   if (!read) co_return false;
-  stream_.expires_never();
   if (!house_->open) co_return false;
   co_await await_disk(*request);
   if (!house_->open) co_return false;
@@ -265,6 +161,11 @@ Task<bool> Session::carry_out(Outcome outcome, Frame frame) {
 }
 
 Task<bool> Session::write(Response response, Frame frame) {
+  std::shared_ptr<void> room;  // while he does not read it
+  if (const std::size_t size = response.body.size(); size > kSmallAnswer && !frame.head) {
+    room = house_->answers.take(guest_, std::min(size, house_->options.most_answer_bytes_each));
+    if (!room) response = problem_response(no_room());
+  }
   stream_.expires_after(patience());
   ErrorStatus status;
   std::size_t size = 0;

@@ -1,6 +1,7 @@
 // A connection: reads requests one after the other, has them answered and writes the answers. The
-// only files that know Beast are the two behind this header. One rule: nothing is read while an
-// answer is on its way, so that a client can pile up no more than a buffer's worth of requests.
+// only files that know Beast are the connection*.cpp behind this header. One rule: nothing is read
+// while an answer is on its way, so that a client can pile up no more than a buffer's worth of
+// requests.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "http/bodies.hpp"
 #include "http/doors.hpp"
+#include "http/log_hall.hpp"
 #include "http/server.hpp"
 #include "http/watcher.hpp"
 
@@ -21,13 +23,17 @@ struct House {
         options(std::move(its_options)),
         doors(std::move(its_doors)),
         watcher(loop),
-        bodies(options.most_body_bytes, options.most_body_bytes_each) {}
+        logs(loop),
+        bodies(options.most_body_bytes, options.most_body_bytes_each),
+        answers(options.most_answer_bytes, options.most_answer_bytes_each) {}
 
   boost::asio::io_context& loop;
   ServerOptions options;
   Doors doors;
   Watcher watcher;
+  LogHall logs;
   Bodies bodies;
+  Bodies answers;
   unsigned connections = 0;  // there ever were
   bool open = true;          // once it is not, the doors lead nowhere
 };

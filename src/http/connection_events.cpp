@@ -112,7 +112,7 @@ Task<bool> Session::await_ring(std::shared_ptr<Pending> pending) {
 
 Task<bool> Session::write_events(EventWish wish, Frame frame) {
   const bool chunked = frame.version == 11;
-  const bool begun = co_await write_stream_head("text/event-stream", frame);
+  const bool begun = co_await write_stream_head("text/event-stream", frame, wish.caller);
   if (!begun) co_return false;
   if (frame.head) co_return frame.keep_alive&& chunked;
   const std::shared_ptr<Pending> pending = begin_waiting();

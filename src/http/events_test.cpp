@@ -243,6 +243,24 @@ TEST(EventsHeartbeat, SeesThatATokenIsTakenBack) {
   EXPECT_THAT(raw.hear(), Not(HasSubstr("<silence>")));
 }
 
+// Also if he does not read, and so waits to be written to.
+TEST(EventsHeartbeat, SeesItForThoseWhoDoNotRead) {
+  ServerOptions options;
+  options.heartbeat = std::chrono::milliseconds(10);
+  TestDaemon daemon(options);
+  daemon.on_loop([&] {
+    for (int i = 0; i < 100'000; ++i) daemon.events.add("job.running", 1);
+  });
+  const auto listeners = [&] { return daemon.on_loop([&] { return daemon.events.listeners(); }); };
+  const Raw raw(daemon.socket());
+  raw.say("GET /v1/events?after=0 HTTP/1.0\r\nAuthorization: Bearer tangram_1_read\r\n\r\n");
+  raw.await();
+  EXPECT_TRUE(testing::eventually([&] { return listeners() == 1; }));
+  daemon.on_loop([&] { daemon.tokens.revoked = true; });
+  EXPECT_TRUE(testing::eventually([&] { return listeners() == 0; }));
+  EXPECT_THAT(raw.hear(), Not(HasSubstr("id: 100000\n")));
+}
+
 TEST(EventStreams, AreReadHoweverTheyAreCut) {
   const std::string text =
       ": hello\n\nid: 7\nevent: a.b\ndata: {\"x\":\r\ndata: 1}\n\nevent: gap\ndata:{}\n\nid: 8\n\n"

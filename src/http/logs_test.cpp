@@ -247,5 +247,23 @@ TEST_F(Logs, WhoseTokenIsTakenBackReadsNoMore) {
   EXPECT_EQ(raw.hear(), "");
 }
 
+// Also one who does not read, and so waits to be written to.
+TEST(LogsOfTheSlow, EndWithTheToken) {
+  ServerOptions options;
+  options.heartbeat = std::chrono::milliseconds(20);
+  TestDaemon daemon(options);
+  const std::uint64_t id = daemon.add({});
+  append(daemon.add_run(id) / "stdout.log", std::string(std::size_t{8} << 20U, 'x'));
+  const testing::Raw raw(daemon.socket());
+  raw.say(
+      "GET /v1/jobs/1/logs?follow=1 HTTP/1.1\r\nHost: x\r\n"
+      "Authorization: Bearer tangram_1_read\r\n\r\n");
+  while (daemon.waiting(id) == 0) std::this_thread::yield();
+  raw.await();
+  daemon.on_loop([&] { daemon.tokens.revoked = true; });
+  EXPECT_TRUE(testing::eventually([&] { return daemon.waiting(id) == 0; }));
+  EXPECT_LT(raw.hear().size(), std::size_t{8} << 20U);
+}
+
 }  // namespace
 }  // namespace tangram::http

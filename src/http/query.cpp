@@ -39,6 +39,19 @@ Result<std::string> decoded(std::string_view text) {
   return out;
 }
 
+// "http://host/v1/jobs?all=1", as one asks a proxy, without the part that led here.
+std::string_view origin_form(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    const std::string_view rest = target.substr(scheme.size());
+    const std::size_t path = std::min(rest.find('/'), rest.size());
+    const std::string_view host = rest.substr(0, path);
+    if (host.empty() || host.find_first_of("@?#") != std::string_view::npos) return target;
+    return path == rest.size() ? "/" : rest.substr(path);
+  }
+  return target;
+}
+
 }  // namespace
 
 Result<Query> Query::parse(std::string_view text) {
@@ -105,6 +118,7 @@ Result<Target> parse_target(std::string_view target) {
   if (std::ranges::any_of(target, [](char c) { return (c >= 0 && c <= ' ') || c == '\x7f'; })) {
     return invalid(cat("the target ", quoted(target), " has a control character in it."));
   }
+  target = origin_form(target);
   if (!target.starts_with('/')) {
     return invalid(cat("the target ", quoted(target), " does not begin with '/'."));
   }

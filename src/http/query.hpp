@@ -32,7 +32,7 @@ class Query {
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
-// A target taken apart: "/v1/jobs?all=1".
+// A target taken apart: "/v1/jobs?all=1", or the same after "http://host".
 struct Target {
   std::string path;
   Query query;

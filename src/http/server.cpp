@@ -97,6 +97,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     connections_.clear();
     for (const auto& [key, connection] : connections) connection->end();
     if (hall_) hall_->close();
+    house_->logs.close();
     house_->watcher.close();
     house_->doors = {};
   }

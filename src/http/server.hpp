@@ -32,11 +32,16 @@ struct ServerOptions {
   double most_arrivals = 256;              // of a remote network at once
   double arrivals_per_second = 50;         // and from then on
   std::size_t largest_body = 4U << 20U;
-  std::size_t most_body_bytes = 64U << 20U;       // of all requests that are being read
-  std::size_t most_body_bytes_each = 16U << 20U;  // of one user; of all strangers
+  std::size_t most_body_bytes = 64U << 20U;         // of all requests that are being read
+  std::size_t most_body_bytes_each = 16U << 20U;    // of one user; of all strangers
+  std::size_t most_answer_bytes = 64U << 20U;       // of all larger answers that are being written
+  std::size_t most_answer_bytes_each = 16U << 20U;  // to one user; one larger answer may be alone
   std::chrono::seconds header_time{10};
   std::chrono::seconds idle_time{75};
   std::chrono::seconds stranger_time{10};  // the same over TCP, before a good token was shown
+  // Who has shown none until then is sent away, however busy he is.
+  std::chrono::seconds stranger_stay{30};
+  std::size_t stranger_requests = 10;
   // Of followed events; as often the token of whoever waits is looked at.
   std::chrono::milliseconds heartbeat{15'000};
 };

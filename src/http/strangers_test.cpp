@@ -23,6 +23,7 @@ namespace {
 
 using testing::eventually;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Raw;
 using ::testing::StartsWith;
 using testing::TestDaemon;
@@ -107,6 +108,36 @@ TEST(Strangers, MayNotIdleAsGuestsMay) {
   EXPECT_THAT(stranger.hear(), StartsWith("HTTP/1.1 200"));
   guest.say(kStatus);
   EXPECT_THAT(guest.hear("}\n"), StartsWith("HTTP/1.1 200"));
+}
+
+// However busy they are. Guests may.
+TEST(Strangers, MayNotStay) {
+  const TestKeys keys;
+  ServerOptions options;
+  options.stranger_requests = 3;
+  TestDaemon often(with_tcp(keys, options));
+  options.stranger_requests = 1'000'000;
+  options.stranger_stay = std::chrono::seconds(1);
+  TestDaemon long_enough(with_tcp(keys, options));
+  for (TestDaemon* daemon : {&often, &long_enough}) {
+    const Far guest(*daemon);
+    const Far stranger(*daemon);
+    ASSERT_TRUE(guest.greet() && stranger.greet());
+    guest.say(kStatus);
+    EXPECT_THAT(guest.hear("}\n"), StartsWith("HTTP/1.1 200"));
+    std::string last;
+    int answers = 0;
+    while (last.find("Connection: close") == std::string::npos) {
+      stranger.say(kHealth);
+      last = stranger.hear("}\n");
+      ASSERT_THAT(last, StartsWith("HTTP/1.1 200")) << answers;
+      ++answers;
+    }
+    EXPECT_EQ(stranger.hear(), "");
+    EXPECT_TRUE(daemon == &long_enough || answers == 3) << answers;
+    for (int i = 0; i < 5; ++i) guest.say(kStatus);
+    EXPECT_THAT(guest.hear("}\n"), AllOf(StartsWith("HTTP/1.1 200"), Not(HasSubstr("close"))));
+  }
 }
 
 // Who may not ask is told so before he sends a body, and is not asked for it.

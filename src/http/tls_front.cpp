@@ -66,7 +66,7 @@ struct End {
 
 struct Times {
   std::chrono::milliseconds greeting;
-  std::chrono::milliseconds idle;
+  std::chrono::milliseconds farewell;
 };
 
 // What happens in the hall. It is made elsewhere, and told to start and to close from there.
@@ -96,12 +96,14 @@ class Relay : public std::enable_shared_from_this<Relay> {
   void close_soon() {
     asio::post(hall_, [self = shared_from_this()] { self->close(); });
   }
-  void tell_session_over() {
-    asio::post(hall_, [self = shared_from_this()] {
+  // So long it may take to read the last words.
+  void tell_session_over(std::chrono::milliseconds time) {
+    asio::post(hall_, [self = shared_from_this(), time] {
       // Its end of the pair may have been seen to close before: then the farewell is under way.
       if (self->directions_ == 0 || self->session_over_) return;
       self->session_over_ = true;
-      self->hurry(self->times_.idle);  // for what is on its way still
+      self->times_.farewell = time;
+      self->hurry(time);  // for what is on its way still
     });
   }
 
@@ -190,7 +192,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
       const auto written = co_await asio::async_write(tls_, asio::buffer(room, size), kTuple);
       if (std::get<0>(written)) co_return close();
       if (session_over_) {
-        hurry(times_.idle);
+        hurry(times_.farewell);
       } else if (finished_) {
         hurry(kFarewell);
       }
@@ -257,12 +259,15 @@ class Visit : public Connection, public std::enable_shared_from_this<Visit> {
   // Without a session the end is closed, and the relay sees it.
   void begin(End& end) {
     if (is_ended_ || !house_->open) return;
-    session_ = serve(std::exchange(end.fd, -1), caller_, house_,
-                     {.over =
-                          [weak = std::weak_ptr(relay_)] {
-                            if (const auto relay = weak.lock()) relay->tell_session_over();
-                          },
-                      .welcome = hooks_.welcome});
+    const auto time = std::make_shared<std::chrono::milliseconds>(house_->options.stranger_time);
+    const auto over = [weak = std::weak_ptr(relay_), time] {
+      if (const auto relay = weak.lock()) relay->tell_session_over(*time);
+    };
+    const auto welcome = [time, idle = house_->options.idle_time, welcome = hooks_.welcome] {
+      *time = idle;
+      return welcome ? welcome() : "";
+    };
+    session_ = serve(std::exchange(end.fd, -1), caller_, house_, {over, welcome});
   }
 
   std::shared_ptr<House> house_;

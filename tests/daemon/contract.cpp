@@ -19,7 +19,7 @@ constexpr std::string_view kProblem = "application/problem+json";
 
 // Said once for all routes, at the head of the document.
 bool is_everywhere(int status) {
-  static constexpr std::array<int, 5> kEverywhere{400, 404, 405, 413, 431};
+  static constexpr std::array<int, 6> kEverywhere{400, 404, 405, 408, 413, 431};
   return std::ranges::find(kEverywhere, status) != kEverywhere.end();
 }
 
