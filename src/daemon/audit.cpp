@@ -64,7 +64,9 @@ Result<std::unique_ptr<Audit>> Audit::open(const std::string& path) {
 void Audit::fill(http::Doors& doors) {
   // Goes with the door: nobody destroys the audit of a daemon that ends.
   std::shared_ptr<void> end(this, [this](void*) {
-    for (const Refusals::Report& each : refusals_.take_all()) write(each);
+    for (Refusals* counted : {&strangers_, &users_}) {
+      for (const Refusals::Report& each : counted->take_all()) write(each);
+    }
   });
   doors.answered = [this, end = std::move(end)](const http::Caller& caller, std::string_view method,
                                                 std::string_view target, int status,
@@ -73,13 +75,24 @@ void Audit::fill(http::Doors& doors) {
   };
 }
 
+// Users whom nobody knows count as one: somebody may have many numbers.
+bool Audit::is_counted(const http::Caller& caller, int status, Refusals::Time now) {
+  const bool stranger = !caller.address.empty() && !caller.token;
+  if (stranger) return !strangers_.count({.network = http::network_of(caller.address)}, now);
+  constexpr int kFirstRefusal = 400;
+  if (status < kFirstRefusal) return false;
+  const bool known = user_name(caller.uid) != std::to_string(caller.uid);
+  return !users_.count(known ? Refusals::Who{.user = caller.uid} : Refusals::Who{}, now);
+}
+
 void Audit::write(const http::Caller& caller, std::string_view method, std::string_view target,
                   int status, std::string_view what) {
   const auto now = std::chrono::steady_clock::now();
-  const bool stranger = !caller.address.empty() && !caller.token;
-  if (stranger) refusals_.count(http::network_of(caller.address), now);
-  for (const Refusals::Report& each : refusals_.take_due(now)) write(each);
-  if (stranger) return;
+  const bool counted = is_counted(caller, status, now);
+  for (Refusals* each : {&strangers_, &users_}) {
+    for (const Refusals::Report& report : each->take_due(now)) write(report);
+  }
+  if (counted) return;
   boost::json::object line{{"time", api::wall_text(Clock::wall())},
                            {"user", user_name(caller.uid)},
                            {"uid", caller.uid}};
@@ -94,9 +107,16 @@ void Audit::write(const http::Caller& caller, std::string_view method, std::stri
 }
 
 void Audit::write(const Refusals::Report& report) {
-  const boost::json::object line{{"time", api::wall_text(Clock::wall())},
-                                 {"address", report.network},
-                                 {"refused", report.count}};
+  boost::json::object line{{"time", api::wall_text(Clock::wall())}};
+  if (report.who.user) {
+    line["user"] = user_name(*report.who.user);
+    line["uid"] = *report.who.user;
+  } else if (report.who.network.empty()) {
+    line["user"] = "others";
+  } else {
+    line["address"] = report.who.network;
+  }
+  line["refused"] = report.count;
   file_->logger.info("{}", boost::json::serialize(line));
 }
 

@@ -29,6 +29,8 @@ std::vector<json::object> lines_of(const std::string& file) {
   return lines;
 }
 
+constexpr std::uint32_t kNobodyKnows = 4'000'000'001;
+
 http::Caller from(std::string address, std::optional<std::uint64_t> token = std::nullopt) {
   http::Caller caller;
   caller.address = std::move(address);
@@ -64,6 +66,50 @@ TEST(Audit, CountsStrangersInsteadOfQuotingThem) {
   EXPECT_EQ(lines[3].at("refused"), 999);
 }
 
+// Whoever is refused again and again washes nobody's lines away; what was done stands there.
+TEST(Audit, CountsWhatIsRefusedToOneUserTooOften) {
+  const files::testing::Folder folder;
+  const std::string file = folder.at("audit.log");
+  {
+    auto audit = Audit::open(file);
+    ASSERT_TRUE(audit);
+    while (!is_user_settled(0) || !is_user_settled(kNobodyKnows)) std::this_thread::yield();
+    http::Doors doors;
+    (*audit)->fill(doors);
+    for (int i = 0; i < 1'000; ++i) {
+      doors.answered(from("", i % 7), "POST", cat("/v1/refused/", i), 403, "");
+      doors.answered(from(""), "POST", cat("/v1/done/", i), 201, "");
+    }
+    http::Caller unknown;
+    unknown.uid = kNobodyKnows;
+    for (int i = 0; i < 100; ++i) {
+      doors.answered(unknown, "POST", "/v1/refused", 404, "");
+    }
+  }
+  std::size_t refused = 0;
+  std::size_t done = 0;
+  std::size_t strange = 0;
+  std::vector<json::object> counted;
+  for (const json::object& line : lines_of(file)) {
+    if (line.contains("refused")) {
+      counted.push_back(line);
+    } else if (line.at("uid") == kNobodyKnows) {
+      ++strange;
+    } else {
+      ++(line.at("status") == 403 ? refused : done);
+    }
+  }
+  EXPECT_EQ(refused, 30U);
+  EXPECT_EQ(done, 1'000U);
+  EXPECT_EQ(strange, 30U);
+  ASSERT_EQ(counted.size(), 2U);
+  EXPECT_EQ(counted[0].at("user"), "others");
+  EXPECT_EQ(counted[0].at("refused"), 70);
+  EXPECT_EQ(counted[1].at("user"), "root");
+  EXPECT_EQ(counted[1].at("uid"), 0);
+  EXPECT_EQ(counted[1].at("refused"), 970);
+}
+
 TEST(Audit, LinesAreShortAndPrintable) {
   const files::testing::Folder folder;
   auto audit = Audit::open(folder.at("audit.log"));
@@ -80,7 +126,7 @@ TEST(Audit, LinesAreShortAndPrintable) {
 // "192.0.2.7 3"
 std::vector<std::string> texts(const std::vector<Refusals::Report>& reports) {
   std::vector<std::string> all;
-  for (const auto& each : reports) all.push_back(cat(each.network, ' ', each.count));
+  for (const auto& each : reports) all.push_back(cat(each.who.network, ' ', each.count));
   return all;
 }
 
@@ -88,27 +134,47 @@ TEST(Refusals, AreReportedOnceAMinute) {
   Refusals refusals;
   const Refusals::Time now{};
   EXPECT_THAT(texts(refusals.take_due(now)), ElementsAre());
-  refusals.count("a", now);
+  refusals.count({.network = "a"}, now);
   EXPECT_THAT(texts(refusals.take_due(now)), ElementsAre("a 1"));
-  refusals.count("a", now + 1s);
-  refusals.count("a", now + 2s);
-  refusals.count("b", now + 2s);
+  refusals.count({.network = "a"}, now + 1s);
+  refusals.count({.network = "a"}, now + 2s);
+  refusals.count({.network = "b"}, now + 2s);
   EXPECT_THAT(texts(refusals.take_due(now + 59s)), ElementsAre("b 1"));
   EXPECT_THAT(texts(refusals.take_due(now + 60s)), ElementsAre("a 2"));
   EXPECT_THAT(texts(refusals.take_due(now + 200s)), ElementsAre());
   // Both were quiet for a minute and are forgotten.
-  refusals.count("a", now + 201s);
+  refusals.count({.network = "a"}, now + 201s);
   EXPECT_THAT(texts(refusals.take_due(now + 201s)), ElementsAre("a 1"));
-  refusals.count("b", now + 202s);
-  refusals.count("a", now + 203s);
+  refusals.count({.network = "b"}, now + 202s);
+  refusals.count({.network = "a"}, now + 203s);
   EXPECT_THAT(texts(refusals.take_all()), UnorderedElementsAre("a 1", "b 1"));
   EXPECT_THAT(texts(refusals.take_all()), ElementsAre());
+}
+
+TEST(Refusals, AreWrittenInFullAFewTimesAMinute) {
+  Refusals refusals(2);
+  const Refusals::Time now{};
+  const Refusals::Who ada{.user = 7};
+  EXPECT_TRUE(refusals.count(ada, now));
+  EXPECT_TRUE(refusals.count(ada, now + 1s));
+  EXPECT_FALSE(refusals.count(ada, now + 2s));
+  EXPECT_FALSE(refusals.count(ada, now + 2s));
+  EXPECT_TRUE(refusals.count({.user = 8}, now + 2s));
+  EXPECT_THAT(refusals.take_due(now + 59s), ElementsAre());
+  const auto due = refusals.take_due(now + 60s);
+  ASSERT_EQ(due.size(), 1U);
+  EXPECT_EQ(due[0].who, ada);
+  EXPECT_EQ(due[0].count, 2U);
+  EXPECT_TRUE(refusals.count(ada, now + 61s));
+  EXPECT_TRUE(refusals.count(ada, now + 61s));
+  EXPECT_FALSE(refusals.count(ada, now + 62s));
+  EXPECT_THAT(texts(refusals.take_all()), ElementsAre(" 1"));
 }
 
 TEST(Refusals, AreBoundedHoweverManyTheyComeFrom) {
   Refusals refusals;
   const Refusals::Time now{};
-  for (int i = 0; i < 10'000; ++i) refusals.count(cat("network ", i), now);
+  for (int i = 0; i < 10'000; ++i) refusals.count({.network = cat("network ", i)}, now);
   const auto reports = refusals.take_due(now);
   EXPECT_EQ(reports.size(), 101U);
   EXPECT_THAT(texts(reports), ::testing::Contains("others 9900"));

@@ -6,17 +6,23 @@
 namespace tangram::daemon {
 namespace {
 
-constexpr std::size_t kMostNetworks = 100;
+constexpr std::size_t kMost = 100;
 constexpr const char* kOthers = "others";  // when there are more
 constexpr auto kEvery = std::chrono::minutes(1);
 
 }  // namespace
 
-void Refusals::count(const std::string& network, Time now) {
-  const bool room = counts_.size() < kMostNetworks || counts_.contains(network);
-  const auto [at, first] = counts_.try_emplace(room ? network : kOthers, Count{0, now});
-  ++at->second.count;
-  next_ = first ? now : std::min(next_, at->second.due);
+bool Refusals::count(const Who& who, Time now) {
+  const bool room = counts_.size() < kMost || counts_.contains(who);
+  const Count fresh{.count = 0, .due = in_full_ == 0 ? now : now + kEvery};
+  Count& mine = counts_.try_emplace(room ? who : Who{.network = kOthers}, fresh).first->second;
+  next_ = std::min(next_, mine.due);
+  if (mine.written < in_full_) {
+    ++mine.written;
+    return true;
+  }
+  ++mine.count;
+  return false;
 }
 
 std::vector<Refusals::Report> Refusals::take_due(Time now) {
@@ -28,7 +34,7 @@ std::vector<Refusals::Report> Refusals::take_due(Time now) {
     const bool quiet = each.count == 0 && each.due <= now;
     if (each.count > 0 && each.due <= now) {
       due.push_back({at->first, each.count});
-      each = {0, now + kEvery};
+      each = {.count = 0, .due = now + kEvery};
     }
     if (!quiet) next_ = std::min(next_, each.due);
     at = quiet ? counts_.erase(at) : std::next(at);
@@ -38,8 +44,8 @@ std::vector<Refusals::Report> Refusals::take_due(Time now) {
 
 std::vector<Refusals::Report> Refusals::take_all() {
   std::vector<Report> all;
-  for (const auto& [network, each] : counts_) {
-    if (each.count > 0) all.push_back({network, each.count});
+  for (const auto& [who, each] : counts_) {
+    if (each.count > 0) all.push_back({who, each.count});
   }
   counts_.clear();
   return all;
