@@ -53,7 +53,8 @@ json::value to_json(const TokenView& t) {
                  {"created", wall_text(t.created)},
                  {"expires", wall_text(t.expires)},
                  {"revoked", t.revoked},
-                 {"parent", or_null(t.parent)}};
+                 {"parent", or_null(t.parent)},
+                 {"unsaved", text_or_null(t.unsaved)}};
   if (!t.secret.empty()) o["secret"] = t.secret;
   return o;
 }
@@ -72,6 +73,7 @@ Result<TokenView> read_token_view(const json::value& document) {
   t.expires = fields.wall("expires").value_or(WallTime{});
   t.revoked = fields.flag("revoked").value_or(false);
   t.parent = fields.number("parent", {0, kMost});
+  t.unsaved = fields.text("unsaved");
   t.secret = fields.text("secret");
   if (mistakes.first()) return std::unexpected(*mistakes.first());
   return t;

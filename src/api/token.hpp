@@ -23,7 +23,7 @@ enum class Scope : std::uint8_t {
 
 struct TokenRequest {
   std::string name;                  // for people: "ci"
-  std::optional<std::uint32_t> uid;  // whom it stands for; only admins may name another
+  std::optional<std::uint32_t> uid;  // whom it stands for; only root may name another
   Scope scope = Scope::kWrite;
   std::chrono::milliseconds ttl{std::chrono::hours(24 * 30)};  // 1 minute to 10 years
 };
@@ -39,6 +39,9 @@ struct TokenView {
   bool revoked = false;
   std::optional<std::uint64_t> parent;  // the token with which it was made, and with which it ends
   std::string secret;  // "tangram_<id>_<43 characters>"; in the answer to its creation only
+  // Why it could be good again after a crash: that it was revoked is not on the disk yet. Empty: it
+  // is, or it was not revoked.
+  std::string unsaved = {};
 };
 
 [[nodiscard]] std::string_view name_of(Scope scope);

@@ -153,7 +153,8 @@ TEST(TokenJson, ComesBackTheSame) {
   EXPECT_EQ(to_json(*read_token_request(to_json(request))), to_json(request));
   EXPECT_EQ(read_token_request(parsed("{}"))->ttl, std::chrono::hours(24 * 30));
   EXPECT_EQ(read_token_request(parsed("{}"))->scope, Scope::kWrite);
-  const TokenView token{1, "ci", "ann", 7, Scope::kAdmin, kWhen, kWhen, true, 3, "tangram_1_x"};
+  const TokenView token{1,    "ci", "ann",         7,        Scope::kAdmin, kWhen, kWhen,
+                        true, 3,    "tangram_1_x", "no disk"};
   expect_round_trip(token, read_token_view);
   EXPECT_FALSE(to_json(TokenView{}).as_object().contains("secret"));
 }

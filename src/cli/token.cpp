@@ -109,9 +109,9 @@ Result<void> revoke(const RevokeOptions& options, Command& command, Output& out)
       const auto token = api::read_token_view(*answer);
       if (!token) return std::unexpected(token.error());
       out.line(cat("token ", id, " is revoked",
-                   token->unsaved.empty() ? ""
-                                          : cat(", but a crash could still undo that: ",
-                                                harmless(token->unsaved))));
+                   token->unsaved.empty()
+                       ? ""
+                       : cat(", but a crash could still undo that: ", harmless(token->unsaved))));
     }
     documents.push_back(std::move(*answer));
   }
@@ -124,7 +124,8 @@ void add_create(Verb& token, Command& command) {
   Verb verb =
       add_daemon_verb(token, command, "create", "Make a token; prints its secret", options, create);
   verb->add_option("--name", options->name, "A name for people, as ci")->option_text("NAME");
-  verb->add_option("--user", options->user, "Whom it stands for; only root may name another (default: you)")
+  verb->add_option("--user", options->user,
+                   "Whom it stands for; only root may name another (default: you)")
       ->option_text("USER");
   verb->add_option("--scope", options->scope,
                    "read (only look), write (the default) or admin (all that the user may do)")

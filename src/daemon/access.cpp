@@ -20,7 +20,15 @@
 namespace tangram::daemon {
 namespace {
 
-bool is_master(std::uint32_t uid) { return uid == 0 || uid == geteuid(); }
+bool is_masters(std::uint32_t uid) { return uid == 0 || uid == geteuid(); }
+
+// "; you are ada, with a token of the scope write."
+std::string you_are(const http::Caller& caller) {
+  return cat("; you are ", user_name(caller.uid),
+             caller.scope == api::Scope::kAdmin
+                 ? "."
+                 : cat(", with a token of the scope ", api::name_of(caller.scope), "."));
+}
 
 std::unexpected<Error> cannot_look_up(std::string_view what, std::string_view name, int error) {
   return failed(cat("cannot look up the ", what, " ", tangram::quoted(name), ": ",
@@ -84,20 +92,42 @@ void Access::set_group(std::string admins_group) {
 void Access::reload() {
   doubt_users();
   take_answer();
-  if (group_name_.empty()) return group_.reset();
+  if (group_name_.empty()) {
+    trouble_.clear();
+    return group_.reset();
+  }
   asks_again_ = question_ != nullptr;  // one that hangs is enough
   if (!asks_again_) ask();
+}
+
+void Access::try_again() {
+  take_answer();
+  if (!trouble_.empty() && !question_) ask();
 }
 
 // Nobody waits for the thread, not even at the end of the program.
 void Access::ask() const {
   question_ = std::make_shared<Question>();
-  std::thread([question = question_, lookup = lookup_, name = group_name_] {
-    auto found = lookup(name);
-    const std::lock_guard lock(question->mutex);
-    question->answer = std::move(found);
-    question->answered.notify_all();
-  }).detach();
+  try {
+    std::thread([question = question_, lookup = lookup_, name = group_name_] {
+      auto found = lookup(name);
+      const std::lock_guard lock(question->mutex);
+      question->answer = std::move(found);
+      question->answered.notify_all();
+    }).detach();
+  } catch (const std::system_error& error) {
+    question_.reset();
+    report(cat("there is no thread to look up the group ", group_name_, ": ", error.what()));
+  }
+}
+
+// Said once, however often it is tried again.
+void Access::report(std::string trouble) const {
+  if (trouble != trouble_) {
+    spdlog::warn("{}; {}. It is tried again every half minute.", trouble,
+                 group_ ? "the admins stay who they were" : "it makes nobody an admin");
+  }
+  trouble_ = std::move(trouble);
 }
 
 bool Access::settle(std::chrono::milliseconds patience) {
@@ -122,19 +152,24 @@ void Access::take_answer() const {
   question_.reset();
   if (found) {
     if (!*found) spdlog::warn("there is no group {}: it makes nobody an admin", group_name_);
+    if (!trouble_.empty()) spdlog::info("the group {} could be looked up", group_name_);
+    trouble_.clear();
     group_ = *found;
   } else {
-    spdlog::warn("{}; {}. Tried again at the next reload.", found.error().message,
-                 group_ ? "the admins stay who they were" : "it makes nobody an admin");
+    report(found.error().message);
   }
   if (std::exchange(asks_again_, false)) ask();
 }
 
 bool Access::is_admin(const http::Caller& caller) const {
   if (caller.scope != api::Scope::kAdmin) return false;
-  if (is_master(caller.uid)) return true;
+  if (is_masters(caller.uid)) return true;
   take_answer();
   return group_ && (caller.gid == group_->gid || group_->members.contains(caller.uid));
+}
+
+bool Access::is_master(const http::Caller& caller) {
+  return caller.scope == api::Scope::kAdmin && is_masters(caller.uid);
 }
 
 bool Access::may_read(const http::Caller& caller, std::uint32_t owner) const {
@@ -147,7 +182,7 @@ bool Access::may_control(const http::Caller& caller, std::uint32_t owner) const 
 
 // A daemon that is not root could run the jobs of others only as itself.
 http::Answer<void> Access::admit(const http::Caller& caller) const {
-  if (geteuid() == 0 || is_master(caller.uid)) return {};
+  if (geteuid() == 0 || is_masters(caller.uid)) return {};
   return std::unexpected(forbidden(
       cat("this tangramd runs as ", user_name(geteuid()), " and serves that user only; you are ",
           user_name(caller.uid), ". Start one as root to serve everybody.")));
@@ -171,11 +206,14 @@ http::Answer<void> Access::require_admin(const http::Caller& caller, std::string
   if (is_admin(caller)) return {};
   const std::string who =
       group_name_.empty() ? "root" : cat("root and members of the group ", group_name_);
-  return std::unexpected(
-      forbidden(cat("only ", who, " may ", deed, "; you are ", user_name(caller.uid),
-                    caller.scope == api::Scope::kAdmin
-                        ? "."
-                        : cat(", with a token of the scope ", api::name_of(caller.scope), "."))));
+  return std::unexpected(forbidden(cat("only ", who, " may ", deed, you_are(caller))));
+}
+
+http::Answer<void> Access::require_master(const http::Caller& caller, std::string_view deed) const {
+  if (auto admitted = admit_change(caller); !admitted) return admitted;
+  if (is_master(caller)) return {};
+  const std::string who = geteuid() == 0 ? "root" : cat("root and ", user_name(geteuid()));
+  return std::unexpected(forbidden(cat("only ", who, " may ", deed, you_are(caller))));
 }
 
 http::Answer<void> Access::require_control(const http::Caller& caller, std::uint32_t owner,

@@ -1,7 +1,8 @@
 // Access: who may do what, said in one place. Everybody whom the daemon serves may look at all
 // jobs' outlines; output, environment and control of a job are its owner's and the admins'. Admins
-// are root, the daemon's own user and the members of one group. One rule: a token never gives its
-// holder more than its user has, and less where its scope says so.
+// are root, the daemon's own user and the members of one group. One rule: nobody but root and the
+// daemon's own user becomes somebody else, and a token never gives its holder more than its user
+// has, and less where its scope says so.
 #pragma once
 
 #include <chrono>
@@ -34,6 +35,8 @@ class Access {
   // Has the group's members read again, in a thread: nobody waits for that. Until it is done, or if
   // it fails, they stay who they were.
   void reload();
+  // The same, if the last time it failed; asked now and then.
+  void try_again();
   // Waits until what is being read has been; false: it took longer. For the start.
   bool settle(std::chrono::milliseconds patience);
   // Of another group, nobody is a member until it could be read.
@@ -55,6 +58,10 @@ class Access {
   // "cordon GPUs": what only admins may.
   [[nodiscard]] http::Answer<void> require_admin(const http::Caller& caller,
                                                  std::string_view deed) const;
+  // "create tokens for others": what makes somebody else of a caller, and so is not the group's.
+  [[nodiscard]] http::Answer<void> require_master(const http::Caller& caller,
+                                                  std::string_view deed) const;
+  [[nodiscard]] static bool is_master(const http::Caller& caller);
   // `what` is "job 7", `deed` "cancel": what only the owner and admins may.
   [[nodiscard]] http::Answer<void> require_control(const http::Caller& caller, std::uint32_t owner,
                                                    std::string_view what,
@@ -70,6 +77,7 @@ class Access {
   struct Question;
   void ask() const;
   void take_answer() const;
+  void report(std::string trouble) const;
 
   Lookup lookup_;
   std::string group_name_;
@@ -77,6 +85,7 @@ class Access {
   mutable std::optional<Group> group_;          // if there is such a group
   mutable std::shared_ptr<Question> question_;  // that has no answer yet, or one not taken yet
   mutable bool asks_again_ = false;             // once it has
+  mutable std::string trouble_;                 // why the last one had no answer; empty: it had
 };
 
 }  // namespace tangram::daemon

@@ -124,6 +124,51 @@ TEST(Access, AnotherGroupThatCannotBeLookedUpHasNoMembers) {
   EXPECT_TRUE(access.is_admin(caller(kAnother)));
 }
 
+// Without anybody's help, as long as the last answer was none.
+TEST(Access, AGroupThatCouldNotBeLookedUpIsTriedAgain) {
+  std::atomic<int> asked = 0;
+  Result<std::optional<Access::Group>> answer = failed("the directory does not answer");
+  Access access("a", [&](const std::string&) {
+    ++asked;
+    return answer;
+  });
+  EXPECT_FALSE(access.is_admin(caller(kSomebody)));
+  access.try_again();
+  ASSERT_TRUE(access.settle(kLong));
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(access.is_admin(caller(kSomebody)));
+  answer = Access::Group{.gid = 7, .members = {kSomebody}};
+  access.try_again();
+  ASSERT_TRUE(access.settle(kLong));
+  EXPECT_TRUE(access.is_admin(caller(kSomebody)));
+  answer = failed("the directory does not answer");
+  access.try_again();  // there is nothing to be tried again
+  ASSERT_TRUE(access.settle(kLong));
+  EXPECT_EQ(asked, 3);
+  access.reload();
+  ASSERT_TRUE(access.settle(kLong));
+  access.set_group("");
+  access.try_again();
+  EXPECT_EQ(asked, 4);
+}
+
+// Whoever makes a token for somebody is that one: what the group's members may not be.
+TEST(Access, OnlyMastersBecomeSomebodyElse) {
+  const Access access(
+      "a", [](const std::string&) { return Access::Group{.gid = 7, .members = {kSomebody}}; });
+  EXPECT_TRUE(access.is_admin(caller(kSomebody)));
+  EXPECT_FALSE(Access::is_master(caller(kSomebody)));
+  EXPECT_TRUE(Access::is_master(caller(0)));
+  EXPECT_TRUE(Access::is_master(caller(geteuid())));
+  EXPECT_FALSE(Access::is_master(caller(0, api::Scope::kWrite)));
+  EXPECT_TRUE(access.require_master(caller(0), "create tokens for others"));
+  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  const auto refused = access.require_master(caller(kSomebody), "create tokens for others");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 403);
+  EXPECT_THAT(refused.error().detail, HasSubstr("only root may create tokens for others"));
+}
+
 TEST(Access, AScopeTakesRightsAway) {
   const Access access("");
   EXPECT_FALSE(access.is_admin(caller(0, api::Scope::kWrite)));

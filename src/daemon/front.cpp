@@ -2,6 +2,7 @@
 #include "daemon/front.hpp"
 
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include <boost/asio/steady_timer.hpp>
@@ -37,6 +38,8 @@ void when_settled(boost::asio::io_context& loop, std::uint32_t uid, const std::w
   });
 }
 
+constexpr auto kTryAgain = std::chrono::seconds(30);  // what could not be looked up
+
 }  // namespace
 
 struct Front::Parts {
@@ -62,6 +65,30 @@ struct Front::Parts {
     access.set_submitters(config.only_admins_submit);
     engine.measure(metrics.measures());
     engine.tell([this](const std::vector<store::EventRow>& events) { feed.publish(events); });
+    keep_users([this] { return users_who_matter(); });
+    try_again();
+  }
+  ~Parts() { keep_users(nullptr); }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+  Parts(Parts&&) = delete;
+  Parts& operator=(Parts&&) = delete;
+
+  [[nodiscard]] std::set<std::uint32_t> users_who_matter() const {
+    std::set<std::uint32_t> uids = tokens.users();
+    for (const auto& [id, row] : engine.records().jobs()) {
+      if (!row.over) uids.insert(row.uid);
+    }
+    for (const auto& [id, lease] : engine.records().leases()) uids.insert(lease.taker);
+    return uids;
+  }
+  void try_again() {
+    later.expires_after(kTryAgain);
+    later.async_wait([this](const boost::system::error_code& stopped) {
+      if (stopped) return;
+      access.try_again();
+      try_again();
+    });
   }
 
   boost::asio::io_context& loop;
@@ -80,6 +107,7 @@ struct Front::Parts {
   Tokens tokens;
   Metrics metrics;
   std::unique_ptr<Audit> audit;
+  boost::asio::steady_timer later{loop};
   std::shared_ptr<void> alive = std::make_shared<int>(0);
 };
 
@@ -116,11 +144,12 @@ http::Doors Front::doors() {
   doors.when_lasting = [&engine = parts_->engine](std::function<void()> ring) {
     return engine.when_lasting(std::move(ring));
   };
-  // A token for somebody else has his name in it.
+  // A token for somebody else has his name in it. Whom the caller may not name is not looked up.
   doors.create_token = [&parts = *parts_, create = std::move(doors.create_token)](
                            const http::Caller& caller, const api::TokenRequest& request,
                            const http::Reply<api::TokenView>& reply) {
-    when_settled(parts.loop, request.uid.value_or(caller.uid), parts.alive,
+    const bool may = Access::is_master(caller);
+    when_settled(parts.loop, may ? request.uid.value_or(caller.uid) : caller.uid, parts.alive,
                  [=] { create(caller, request, reply); });
   };
   // So has a lease; its asker may leave while he is looked up.
@@ -128,7 +157,8 @@ http::Doors Front::doors() {
                       const http::Caller& caller, const api::LeaseRequest& request,
                       const http::Reply<http::Doors::Acquired>& reply) -> std::shared_ptr<void> {
     const auto visit = std::make_shared<std::shared_ptr<void>>();
-    when_settled(parts.loop, request.uid.value_or(caller.uid), visit,
+    const bool may = parts.access.is_admin(caller);
+    when_settled(parts.loop, may ? request.uid.value_or(caller.uid) : caller.uid, visit,
                  [=, weak = std::weak_ptr(visit)] {
                    if (const auto here = weak.lock()) *here = acquire(caller, request, reply);
                  });

@@ -75,9 +75,12 @@ api::TokenView view_of(const store::TokenRow& row) {
   return view;
 }
 
-// Not if its user's number is somebody else's by now.
-bool lets_in(const store::TokenRow& row) {
-  return !row.revoked && Clock::wall() < row.expires && user_name(row.uid) == row.user;
+bool is_alive(const store::TokenRow& row) { return !row.revoked && Clock::wall() < row.expires; }
+
+// By now its user's number is somebody else's, or nobody's. As long as that is not found out, it is
+// not said.
+bool is_anothers(const store::TokenRow& row) {
+  return is_user_known(row.uid) && user_name(row.uid) != row.user;
 }
 
 // "tangram_7_…": 7
@@ -118,7 +121,7 @@ void Tokens::fill(http::Doors& doors) {
   doors.still_valid = [this](const Caller& caller) {
     if (!caller.token) return true;
     const auto at = tokens_.find(*caller.token);
-    return at != tokens_.end() && lets_in(at->second);
+    return at != tokens_.end() && is_alive(at->second) && !is_anothers(at->second);
   };
   doors.create_token = [this](const Caller& caller, const api::TokenRequest& request,
                               const Reply& reply) { create(caller, request, reply); };
@@ -137,8 +140,11 @@ http::Answer<http::Caller> Tokens::authenticate(std::string_view secret) const {
   const auto scope = scope_named(row.scope);
   const bool same = row.hash.size() == shown.size() &&
                     CRYPTO_memcmp(row.hash.data(), shown.data(), shown.size()) == 0;
-  if (!same || !scope || !lets_in(row)) return std::unexpected(unauthorized());
+  if (!same || !scope || !is_alive(row)) return std::unexpected(unauthorized());
+  const bool known = is_user_known(row.uid);
+  if (known && is_anothers(row)) return std::unexpected(unauthorized());
   Caller caller;
+  caller.is_unsettled = !known;
   caller.uid = row.uid;
   caller.gid = group_of(row.uid);
   caller.scope = *scope;
@@ -151,7 +157,8 @@ http::Answer<void> Tokens::may_create(const Caller& caller,
   if (auto may = access_.admit_change(caller); !may) return may;
   const std::uint32_t uid = request.uid.value_or(caller.uid);
   if (uid != caller.uid) {
-    if (auto may = access_.require_admin(caller, "create tokens for others"); !may) return may;
+    constexpr auto kDeed = "create tokens for others, because whoever shows one is that user";
+    if (auto may = access_.require_master(caller, kDeed); !may) return may;
   }
   if (caller.token && request.scope > caller.scope) {
     return std::unexpected(
@@ -172,8 +179,16 @@ void Tokens::create(const Caller& caller, const api::TokenRequest& request, cons
     reply(std::unexpected(may.error()));
     return;
   }
-  if (caller.token && !tokens_.contains(*caller.token)) {
+  const auto parent = caller.token ? tokens_.find(*caller.token) : tokens_.end();
+  if (caller.token && (parent == tokens_.end() || !is_alive(parent->second))) {
     reply(std::unexpected(unauthorized()));
+    return;
+  }
+  const std::uint32_t uid = request.uid.value_or(caller.uid);
+  if (!is_user_known(uid)) {  // it would have the number for a name, and be nobody's later
+    reply(std::unexpected(unavailable(
+        cat("it cannot be found out now who the user ", uid,
+            " is: the machine's user database does not answer. Try again in a moment."))));
     return;
   }
   const auto random = chance();
@@ -184,60 +199,71 @@ void Tokens::create(const Caller& caller, const api::TokenRequest& request, cons
   store::TokenRow row;
   row.id = ++last_;
   row.name = request.name;
-  row.uid = request.uid.value_or(caller.uid);
+  row.uid = uid;
   row.user = user_name(row.uid);
   row.scope = api::name_of(request.scope);
   row.created = Clock::wall();
   row.expires = row.created + request.ttl;
   // Or a token that was lent for a day could be made to last for ever.
-  if (caller.token) row.expires = std::min(row.expires, tokens_.at(*caller.token).expires);
+  if (caller.token) row.expires = std::min(row.expires, parent->second.expires);
   row.parent = caller.token;
   const std::string secret = cat("tangram_", row.id, "_", *random);
   row.hash = hash_of(secret);
-  put({row}, reply, secret);
+  put(row, reply, secret);
 }
 
-// In force once they are durable; the first is the one that is answered with.
-void Tokens::put(const std::vector<store::TokenRow>& rows, const Reply& reply,
-                 const std::string& secret) {
+// In force once it is durable.
+void Tokens::put(const store::TokenRow& row, const Reply& reply, const std::string& secret) {
   engine_.post(Input{.event = core::WakeUp{},
-                     .note =
-                         [rows](Records& records) {
-                           for (const store::TokenRow& row : rows) records.put(row);
-                         },
+                     .note = [row](Records& records) { records.put(row); },
                      .done =
-                         [this, rows, reply, secret](const Result<void>& result) {
+                         [this, row, reply, secret](const Result<void>& result) {
                            if (!result) {
                              reply(std::unexpected(unavailable(result.error().message)));
                              return;
                            }
-                           for (const store::TokenRow& row : rows) {
-                             tokens_.insert_or_assign(row.id, row);
-                           }
+                           tokens_.insert_or_assign(row.id, row);
                            end_latecomers();
-                           api::TokenView view = view_of(rows.front());
-                           view.secret = secret;
-                           reply(std::move(view));
+                           api::TokenView made = view(row);
+                           made.secret = secret;
+                           reply(std::move(made));
                          },
                      .wish = true});
+}
+
+api::TokenView Tokens::view(const store::TokenRow& row) const {
+  api::TokenView view = view_of(row);
+  if (!unsaved_.contains(row.id)) return view;
+  const std::string& trouble = engine_.store_trouble();
+  view.unsaved = trouble.empty() ? "it is on its way to the disk." : trouble;
+  return view;
+}
+
+std::set<std::uint32_t> Tokens::users() const {
+  std::set<std::uint32_t> uids;
+  for (const auto& [id, row] : tokens_) uids.insert(row.uid);
+  return uids;
 }
 
 http::Answer<std::vector<api::TokenView>> Tokens::list(const Caller& caller) const {
   if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
   std::vector<api::TokenView> views;
   for (const auto& [id, row] : tokens_) {
-    if (access_.may_read(caller, row.uid)) views.push_back(view_of(row));
+    if (access_.may_read(caller, row.uid)) views.push_back(view(row));
   }
   return views;
 }
 
 // Itself first, then what was made with it, and so on. One that was made has a higher number.
-std::vector<store::TokenRow> Tokens::with_offspring(std::uint64_t id) const {
-  std::vector<store::TokenRow> family = {tokens_.at(id)};
+std::vector<store::TokenRow> Tokens::end_with_offspring(std::uint64_t id) {
+  std::vector<store::TokenRow> family;
   std::set<std::uint64_t> ids = {id};
-  for (const auto& [number, row] : tokens_) {
-    if (!row.parent || !ids.contains(*row.parent)) continue;
-    ids.insert(number);
+  for (auto& [number, row] : tokens_) {
+    if (row.parent && ids.contains(*row.parent)) ids.insert(number);
+    if (!ids.contains(number)) continue;
+    row.revoked = true;
+    row.expires = std::min(row.expires, Clock::wall());  // from here on it is dead
+    unsaved_.insert(number);
     family.push_back(row);
   }
   return family;
@@ -267,16 +293,40 @@ void Tokens::revoke(const Caller& caller, std::uint64_t id, const Reply& reply) 
     reply(std::unexpected(may.error()));
     return;
   }
-  if (at->second.revoked) {
-    reply(view_of(at->second));
+  if (at->second.revoked && !unsaved_.contains(id)) {
+    reply(view(at->second));
     return;
   }
-  std::vector<store::TokenRow> rows = with_offspring(id);
-  for (store::TokenRow& row : rows) {
-    row.revoked = true;
-    row.expires = std::min(row.expires, Clock::wall());  // from here on it is dead
-  }
-  put(rows, reply, "");
+  save_ends(end_with_offspring(id), reply);
+}
+
+// A fact: they let nobody in any more, and the disk has to take that in whenever it can. Whoever
+// asked is answered then; or, when it has trouble, at once, and is told of it.
+void Tokens::save_ends(const std::vector<store::TokenRow>& rows, const Reply& reply) {
+  struct Asker {
+    Reply reply;
+    std::shared_ptr<void> bell = {};
+  };
+  const auto asker = std::make_shared<Asker>(Asker{.reply = reply});
+  const auto answer = [this, row = rows.front()](Asker& who) {
+    who.bell.reset();
+    if (const Reply told = std::exchange(who.reply, nullptr)) told(view(row));
+  };
+  engine_.post(Input{.event = core::WakeUp{},
+                     .note =
+                         [rows](Records& records) {
+                           for (const store::TokenRow& row : rows) records.put(row);
+                         },
+                     .done =
+                         [this, rows, asker, answer](const Result<void>& /*a fact*/) {
+                           for (const store::TokenRow& row : rows) unsaved_.erase(row.id);
+                           answer(*asker);
+                         }});
+  if (!engine_.store_trouble().empty()) return answer(*asker);
+  asker->bell = engine_.when_lasting([this, weak = std::weak_ptr(asker), answer] {
+    const auto who = weak.lock();
+    if (who && !engine_.store_trouble().empty()) answer(*who);
+  });
 }
 
 }  // namespace tangram::daemon

@@ -11,6 +11,7 @@
 #include <pwd.h>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -22,7 +23,6 @@ namespace {
 
 constexpr std::uint32_t kNobodysGroup = 0xFFFF'FFFFU;  // no group has this number
 
-constexpr std::size_t kMostKnown = 10'000;
 constexpr auto kUnknownFor = std::chrono::seconds(30);
 
 Result<std::optional<Account>> find_account(std::uint32_t uid) {
@@ -60,7 +60,11 @@ struct KnownUsers::Parts {
     Account account;
     Time until = Time::min();        // after that he is looked up again
     std::optional<Time> asked = {};  // since then, and there is no answer yet
+    bool is_queued = false;          // or being looked up
     bool is_doubted = false;         // since he was asked for
+    bool is_answered = false;        // the lookup has said who he is, or that he is nobody
+    bool is_there = false;           // and that was somebody
+    std::uint64_t used = 0;          // when he was asked for last
   };
 
   explicit Parts(Lookup the_lookup) : lookup(std::move(the_lookup)) {}
@@ -68,18 +72,42 @@ struct KnownUsers::Parts {
   static Account unknown(std::uint32_t uid) { return {std::to_string(uid), {}, {}, kNobodysGroup}; }
 
   Known& known_as(std::uint32_t uid) {
-    const auto at = known.find(uid);
-    if (at != known.end()) return at->second;
-    // Who is dropped is looked up again when he comes back.
-    if (known.size() >= kMostKnown) known.erase(known.begin());
-    return known[uid] = {.account = unknown(uid)};
+    auto at = known.find(uid);
+    if (at == known.end()) {
+      if (known.size() >= most) make_room();
+      at = known.emplace(uid, Known{.account = unknown(uid)}).first;
+    }
+    at->second.used = ++uses;
+    return at->second;
   }
-  // Whether somebody must go and look up who is in the queue.
+
+  // Many at once, so that it is seldom done. Who is dropped is looked up again when he comes back.
+  void make_room() {
+    constexpr std::size_t kAtOnce = kMostKnown / 10;
+    std::set<std::uint32_t> kept = keep ? keep() : std::set<std::uint32_t>();
+    kept.insert({0, geteuid()});
+    std::vector<std::tuple<bool, std::uint64_t, std::uint32_t>> others;
+    for (const auto& [uid, user] : known) {
+      if (!user.is_queued && !kept.contains(uid))
+        others.emplace_back(user.is_there, user.used, uid);
+    }
+    std::ranges::sort(others);
+    if (others.size() > kAtOnce) others.resize(kAtOnce);
+    for (const auto& [is_there, used, uid] : others) known.erase(uid);
+    most = std::max(kMostKnown, known.size() + kAtOnce);
+  }
+
+  // Whether somebody must go and look up who is in the queue. Who was known before comes first;
+  // for a newcomer there may be no room in it, and he tries again when he is asked for again.
   bool ask(Known& user, std::uint32_t uid, Time now) {
-    if (user.asked || now < user.until) return false;
-    user.asked = now;
-    user.is_doubted = false;
-    queue.push_back(uid);
+    if (!user.is_queued) {
+      if (now < user.until) return false;
+      if (!user.asked || now - *user.asked >= kUnknownFor) user.asked = now;
+      if (!user.is_there && queue.size() >= kMostWaiting) return false;
+      user.is_queued = true;
+      user.is_doubted = false;
+      queue.insert(user.is_there ? queue.begin() : queue.end(), uid);
+    }
     return !std::exchange(is_looking, true);
   }
   void take(std::uint32_t uid, const Result<std::optional<Account>>& found) {
@@ -90,13 +118,20 @@ struct KnownUsers::Parts {
     user.until = is_there ? Time::max() : *user.asked + kUnknownFor;
     if (user.is_doubted) user.until = Time::min();
     user.asked.reset();
-    if (found) user.account = is_there ? **found : unknown(uid);
+    user.is_queued = false;
+    if (!found) return;
+    user.account = is_there ? **found : unknown(uid);
+    user.is_answered = true;
+    user.is_there = is_there;
   }
 
   std::mutex mutex;  // of all below
   std::map<std::uint32_t, Known> known;
+  std::size_t most = kMostKnown;
+  std::uint64_t uses = 0;
   std::deque<std::uint32_t> queue;
   bool is_looking = false;
+  Keep keep;
   const Lookup lookup;
 };
 
@@ -127,22 +162,37 @@ void begin_looking(const std::shared_ptr<Parts>& parts) {
   }
 }
 
+// What is known of him; if that is not enough, he is being looked up.
+template <class Parts>
+auto& look(const std::shared_ptr<Parts>& parts, std::uint32_t uid, KnownUsers::Time now) {
+  auto& user = parts->known_as(uid);
+  if (parts->ask(user, uid, now)) begin_looking(parts);
+  return user;
+}
+
 }  // namespace
 
 KnownUsers::KnownUsers(Lookup lookup) : parts_(std::make_shared<Parts>(std::move(lookup))) {}
 
 Account KnownUsers::find(std::uint32_t uid, Time now) {
   const std::lock_guard lock(parts_->mutex);
-  Parts::Known& user = parts_->known_as(uid);
-  if (parts_->ask(user, uid, now)) begin_looking(parts_);
-  return user.account;
+  return look(parts_, uid, now).account;
 }
 
 bool KnownUsers::is_settled(std::uint32_t uid, Time now) {
   const std::lock_guard lock(parts_->mutex);
-  Parts::Known& user = parts_->known_as(uid);
-  if (parts_->ask(user, uid, now)) begin_looking(parts_);
+  const Parts::Known& user = look(parts_, uid, now);
   return !user.asked || now - *user.asked >= kPatience;
+}
+
+bool KnownUsers::is_known(std::uint32_t uid, Time now) {
+  const std::lock_guard lock(parts_->mutex);
+  return look(parts_, uid, now).is_answered;
+}
+
+void KnownUsers::keep(Keep whom) {
+  const std::lock_guard lock(parts_->mutex);
+  parts_->keep = std::move(whom);
 }
 
 void KnownUsers::doubt() {
@@ -158,6 +208,10 @@ std::string user_name(std::uint32_t uid) { return known_users().find(uid).name; 
 std::uint32_t group_of(std::uint32_t uid) { return known_users().find(uid).gid; }
 
 bool is_user_settled(std::uint32_t uid) { return known_users().is_settled(uid); }
+
+bool is_user_known(std::uint32_t uid) { return known_users().is_known(uid); }
+
+void keep_users(Keep whom) { known_users().keep(std::move(whom)); }
 
 void doubt_users() { known_users().doubt(); }
 

@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <set>
 
+#include <vector>
 #include "api/run_spec.hpp"
 #include "base/error.hpp"
 
@@ -26,6 +28,9 @@ namespace tangram::daemon {
 [[nodiscard]] bool is_user_settled(std::uint32_t uid);
 
 // From now on everybody is looked up again, once.
+// Whether it was found out who this is, or that there is no such user.
+[[nodiscard]] bool is_user_known(std::uint32_t uid);
+
 void doubt_users();
 
 // Fills in the user's groups (when we are root), home, shell and name where the spec has none.
@@ -42,7 +47,8 @@ struct Account {
 };
 
 // What was found is remembered until it is doubted; that nobody is known or could be asked, for
-// half a minute. Who was known and cannot be asked about now stays who he was.
+// half a minute. Who was known and cannot be asked about now stays who he was. Of too many, those
+// are forgotten whom nobody knows, then those who were not asked for the longest.
 class KnownUsers {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -61,6 +67,11 @@ class KnownUsers {
  private:
   struct Parts;
   std::shared_ptr<Parts> parts_;  // a lookup that hangs has its share, and nobody waits for it
+  static constexpr std::size_t kMostKnown = 10'000;   // besides those who are kept
+  static constexpr std::size_t kMostWaiting = 1'000;  // to be looked up
 };
 
 }  // namespace tangram::daemon
+  // Whether the lookup has said who this is, or that nobody is.
+  [[nodiscard]] bool is_known(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
+  void keep(Keep whom);

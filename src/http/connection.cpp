@@ -101,7 +101,9 @@ Task<std::optional<Response>> Session::await_admission(Request& request) {
   if (!request.is_for_all) co_await await_introduction(request.caller);
   if (!house_->open || !request.caller.token) co_return refused;
   request.caller = came;  // what a token is good for depends on who its user is
-  co_return refusal(house_->doors, request);
+  refused = refusal(house_->doors, request);
+  if (!refused && request.caller.is_unsettled) refused = unsettled();
+  co_return refused;
 }
 
 Task<bool> Session::serve_one() {

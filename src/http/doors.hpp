@@ -33,6 +33,8 @@ struct Caller {
   api::Scope scope = api::Scope::kAdmin;    // of the token; without one, all that the user may do
   std::optional<std::uint64_t> token = {};  // its id, if one was shown
   std::string address = {};                 // of a caller on TCP: "192.0.2.7:51234"
+  // His token is good if its user is still the same; who that is could not be found out yet.
+  bool is_unsettled = false;
 };
 
 template <class T>
@@ -96,7 +98,8 @@ enum class WaitFor : std::uint8_t { kRunning, kOver };  // running: or over alre
 enum class GpuDeed : std::uint8_t { kCordon, kUncordon, kDrain };
 
 struct Doors {
-  // Whom a bearer token stands for; 401 if it is unknown, expired or revoked.
+  // Whom a bearer token stands for; 401 if it is unknown, expired or revoked. One whose user is not
+  // known yet waits until he is settled, and is asked for again; who is unsettled then is refused.
   std::function<Answer<Caller>(std::string_view secret)> authenticate;
   // Whether a caller who showed a token would still be let in with it; asked again and again while
   // he is told what happens. Unset: he would.

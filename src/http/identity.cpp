@@ -62,6 +62,13 @@ Answer<void> identify(const Doors& doors, Request& request, Needs needs) {
                   needs == Needs::kAdmin ? "admin" : "write", ".")));
 }
 
+Response unsettled() {
+  return problem_response(problem(
+      503, "unavailable",
+      "it cannot be found out now whether this token's user is still the same: the machine's user "
+      "database does not answer. Try again in a moment."));
+}
+
 Response unauthorized(const api::Problem& problem) {
   Response response = problem_response(problem);
   if (problem.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");

@@ -16,6 +16,8 @@ namespace tangram::http {
 [[nodiscard]] inline bool is_stranger(const Caller& caller) {
   return !caller.address.empty() && !caller.token;
 }
+// The token's user could not be found out in time.
+[[nodiscard]] Response unsettled();
 // 401 says how to do better, as RFC 9110 wants it.
 [[nodiscard]] Response unauthorized(const api::Problem& problem);
 

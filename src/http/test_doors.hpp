@@ -213,17 +213,21 @@ class TestMoves {
 // Three tokens, one of each scope: "tangram_1_read", "tangram_2_write", "tangram_3_admin".
 class TestTokens {
  public:
-  bool revoked = false;  // all of them
+  bool revoked = false;    // all of them
+  bool unsettled = false;  // nobody knows yet whose they are
 
   void fill(Doors& d) {
     d.still_valid = [this](const Caller&) { return !revoked; };
-    d.authenticate = [](std::string_view secret) -> Answer<Caller> {
+    d.authenticate = [this](std::string_view secret) -> Answer<Caller> {
       constexpr std::string_view kSecrets[] = {"tangram_1_read", "tangram_2_write",
                                                "tangram_3_admin"};
       for (std::uint32_t i = 0; i < 3; ++i) {
         if (secret != kSecrets[i]) continue;
-        return Caller{
-            .uid = 1000 + i, .gid = 1000, .scope = static_cast<api::Scope>(i), .token = i + 1};
+        return Caller{.uid = 1000 + i,
+                      .gid = 1000,
+                      .scope = static_cast<api::Scope>(i),
+                      .token = i + 1,
+                      .is_unsettled = unsettled};
       }
       return std::unexpected(problem(401, "unauthorized", "the token is not known."));
     };

@@ -1,5 +1,6 @@
 // Whoever waits for an answer with a token is looked at again: once the token is taken back he gets
-// a 401 and nothing else, and what he asked for is given up.
+// a 401 and nothing else, and what he asked for is given up. And whoever shows a token whose user
+// is not known yet waits until he is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,6 +98,35 @@ TEST_F(Waits, LastAsLongAsTheTokenIsGood) {
   ASSERT_TRUE(eventually([&] { return daemon.waiting(1) == 1; }));
   daemon.finish(1, api::JobState::kCompleted, 0);
   EXPECT_THAT(raw.hear("}\n"), StartsWith("HTTP/1.1 200"));
+}
+
+class Introductions : public ::testing::Test {
+ protected:
+  Introductions() {
+    daemon_.on_loop([&] {
+      daemon_.tokens.unsettled = true;
+      daemon_.unknown = {1000};
+    });
+    raw_.say("GET /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tangram_1_read\r\n\r\n");
+  }
+
+  TestDaemon daemon_;
+  const Raw raw_{daemon_.socket()};
+};
+
+TEST_F(Introductions, OfATokensUserAreWaitedFor) {
+  EXPECT_EQ(raw_.hear("\r\n\r\n", 50), "<silence>");
+  daemon_.on_loop([&] {
+    daemon_.tokens.unsettled = false;
+    daemon_.unknown.clear();
+  });
+  EXPECT_THAT(raw_.hear("\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+}
+
+// It was not the token that was wrong: whoever shows it may come back.
+TEST_F(Introductions, ThatTakeTooLongAreNobodysFault) {
+  daemon_.on_loop([&] { daemon_.unknown.clear(); });
+  EXPECT_THAT(raw_.hear("\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: ")));
 }
 
 }  // namespace

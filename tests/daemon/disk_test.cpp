@@ -168,6 +168,55 @@ TEST_F(Disk, ThatHangsRightAfterItFailedHoldsUpNobody) {
   ASSERT_TRUE(reply) << reply.error().message;
 }
 
+// A token that leaked must not be good for as long as a disk is bad.
+TEST_F(Disk, ThatFailsKeepsNoTokenAlive) {
+  const auto made = node.ask("POST", "/v1/tokens", 201, json::object{});
+  const std::string it = cat("/v1/tokens/", made.at("id").to_number<std::uint64_t>());
+  const auto status = [&] {
+    const std::string secret(made.at("secret").as_string());
+    const auto shown =
+        http::Client::open(node.socket(), {.token = secret})->exchange("GET", "/v1/gpus");
+    return shown ? shown->status : 0;
+  };
+  EXPECT_EQ(status(), 200);
+  fail();
+  submit_meanwhile();
+  eventually("it is said",
+             [&] { return node.log().find("Input/output error") < node.log().size(); });
+  const json::value gone = node.ask("DELETE", it);
+  EXPECT_TRUE(gone.at("revoked").as_bool());
+  EXPECT_THAT(json::serialize(gone.at("unsaved")), HasSubstr("Input/output error"));
+  EXPECT_EQ(status(), 401);
+  EXPECT_THAT(node.tangram({"token", "revoke", it.substr(it.rfind('/') + 1)}),
+              HasSubstr("a crash could still undo that"));
+  EXPECT_FALSE(node.ask("GET", "/v1/tokens").at(0).at("unsaved").is_null());
+  recover();
+  asker.join();
+  eventually("it is on the disk",
+             [&] { return node.ask("GET", "/v1/tokens").at(0).at("unsaved").is_null(); });
+  node.kill();
+  node.start();
+  EXPECT_EQ(status(), 401);
+  EXPECT_TRUE(node.ask("DELETE", it).at("unsaved").is_null());
+}
+
+// The disk begins to fail while it is asked: whoever waits is told so.
+TEST_F(Disk, ThatHangsOverARevocationIsSaid) {
+  const auto made = node.ask("POST", "/v1/tokens", 201, json::object{});
+  const std::string it = cat("/v1/tokens/", made.at("id").to_number<std::uint64_t>());
+  hang();
+  asker = std::jthread([&] {
+    reply = http::Client::open(node.socket())->request("DELETE", it, std::nullopt, kLong);
+  });
+  asker.join();
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_THAT(json::serialize(reply->body), HasSubstr("the disk has not taken in the store"));
+  recover();
+  eventually("it is on the disk",
+             [&] { return node.ask("GET", "/v1/tokens").at(0).at("unsaved").is_null(); });
+}
+
 // Nobody waits without end to hear that nothing can be done.
 TEST_F(Disk, ThatHangsForLongIsSaid) {
   hang();

@@ -100,6 +100,13 @@ const std::vector<Row>& table() {
       {"GET", "/v1/history", Of::kNothing, kAll},
       {"GET", "/v1/usage", Of::kNothing, kAll},
       {"POST", "/v1/tokens", Of::kNothing, kEveryUser, "", R"({"scope":"read"})"},
+      // Whoever makes one for somebody is that one.
+      {"POST",
+       "/v1/tokens",
+       Of::kNothing,
+       {403, 403, 403, 403, 201},
+       "",
+       R"({"scope":"read","uid":1})"},
       {"GET", "/v1/tokens", Of::kNothing, kAll},
       // Others' tokens are not even there; a token that only looks is refused before that.
       {"DELETE", "/v1/tokens/{id}", Of::kToken, {403, 404, 404, 200, 200}},
