@@ -20,27 +20,37 @@ std::vector<Place> Owned::places() const {
 }
 
 Result<void> Owned::claim(const Place& place) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock one_at_a_time(recording_);
   if (record_) {
     if (auto recorded = record_(place, true); !recorded) return recorded;
   }
+  const std::scoped_lock lock(mutex_);
   places_.insert(place);
   return {};
 }
 
 Result<void> Owned::release(const Place& place) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock one_at_a_time(recording_);
   if (record_) {
     if (auto recorded = record_(place, false); !recorded) return recorded;
   }
+  const std::scoped_lock lock(mutex_);
   places_.erase(place);
   return {};
 }
 
-Result<void> Owned::forget_gone(const std::string& gpu_uuid, std::span<const Instance> present) {
-  for (const Place& place : places()) {
+std::vector<Place> Owned::gone(const std::string& gpu_uuid,
+                               std::span<const Instance> present) const {
+  std::vector<Place> places = this->places();
+  std::erase_if(places, [&](const Place& place) {
     const auto stands = [&](const Instance& instance) { return place_of(instance) == place; };
-    if (place.gpu_uuid != gpu_uuid || std::ranges::any_of(present, stands)) continue;
+    return place.gpu_uuid != gpu_uuid || std::ranges::any_of(present, stands);
+  });
+  return places;
+}
+
+Result<void> Owned::forget_gone(const std::string& gpu_uuid, std::span<const Instance> present) {
+  for (const Place& place : gone(gpu_uuid, present)) {
     if (auto released = release(place); !released) return released;
   }
   return {};

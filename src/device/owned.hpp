@@ -16,7 +16,7 @@
 
 namespace tangram::device {
 
-// Safe to use from several threads.
+// Safe to use from several threads. Whoever only asks never waits for the disk.
 class Owned {
  public:
   // Makes a claim (or its end) last; it is not in force until that succeeded.
@@ -35,16 +35,19 @@ class Owned {
   // For whoever has seen that no instance of ours stands there.
   [[nodiscard]] Result<void> release(const Place& place);
 
-  // Forgets places of a GPU at which nothing stands any more: someone else destroyed it, or a reset
-  // did. Else an instance that a stranger creates there would count as ours. Not while a change of
-  // this GPU is under way.
+  // Places of a GPU at which nothing stands any more: someone else destroyed it, or a reset did.
+  // They are to be released, else an instance that a stranger creates there would count as ours.
+  [[nodiscard]] std::vector<Place> gone(const std::string& gpu_uuid,
+                                        std::span<const Instance> present) const;
+  // Releases them. Not while a change of this GPU is under way.
   [[nodiscard]] Result<void> forget_gone(const std::string& gpu_uuid,
                                          std::span<const Instance> present);
 
  private:
-  mutable std::mutex mutex_;
+  std::mutex recording_;      // held while a change is made to last; taken before the other one
+  mutable std::mutex mutex_;  // of places_; held for a moment
   std::set<Place> places_;
-  Record record_;
+  const Record record_;
 };
 
 }  // namespace tangram::device

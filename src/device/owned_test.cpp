@@ -2,6 +2,7 @@
 #include "device/owned.hpp"
 
 #include <fstream>
+#include <future>
 #include <sstream>
 #include <thread>
 
@@ -60,6 +61,25 @@ TEST(Owned, IsNotChangedWhenTheChangeCannotBeRecorded) {
   EXPECT_FALSE(owned.claim(kB).has_value());
   EXPECT_FALSE(owned.release(kA).has_value());
   EXPECT_THAT(owned.places(), ElementsAre(kA));
+}
+
+// A disk that takes its time holds up whoever changes something, and nobody who only asks.
+TEST(Owned, AnswersWhileAChangeIsBeingRecorded) {
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  Owned owned({kA}, [&](const Place&, bool) -> Result<void> {
+    begun.set_value();
+    go_on.get_future().wait();
+    return {};
+  });
+  std::jthread claims([&] { EXPECT_TRUE(owned.claim(kB).has_value()); });
+  begun.get_future().wait();
+  EXPECT_TRUE(owned.has(kA));
+  EXPECT_FALSE(owned.has(kB));  // not in force yet
+  EXPECT_THAT(owned.gone("GPU-1", {}), ElementsAre(kA));
+  go_on.set_value();
+  claims.join();
+  EXPECT_THAT(owned.places(), UnorderedElementsAre(kA, kB));
 }
 
 TEST(OwnedFile, KeepsPlaces) {

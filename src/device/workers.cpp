@@ -17,6 +17,12 @@ Patience patience_within(const Workers::Limits& limits, const std::stop_token& s
   return patience;
 }
 
+Failure no_such_gpu(const std::string& gpu_uuid) {
+  return make_failure(
+      Failure::Kind::kNotThere, ErrorCode::kNotFound,
+      cat("there is no GPU ", quoted(gpu_uuid), " to be changed or asked about. List the GPUs."));
+}
+
 }  // namespace
 
 Workers::Workers(std::shared_ptr<const Library> library, std::shared_ptr<Owned> owned,
@@ -38,9 +44,7 @@ void Workers::submit(const std::string& gpu_uuid, const Limits& limits,
                      const std::function<void(Outcome<T>)>& done, const Change& change) {
   const std::shared_ptr<Lane> its_lane = lane(gpu_uuid);
   if (its_lane == nullptr) {
-    done(std::unexpected(make_failure(
-        Failure::Kind::kNotThere, ErrorCode::kNotFound,
-        cat("cannot change ", quoted(gpu_uuid), ": there is no such GPU. List the GPUs."))));
+    done(std::unexpected(no_such_gpu(gpu_uuid)));
     return;
   }
   its_lane->submit(
@@ -67,6 +71,29 @@ void Workers::destroy(const std::string& gpu_uuid, const Instance& instance, con
       [library = library_, owned = owned_, instance](const Gpu& gpu, const Patience& patience) {
         return device::destroy(*library, gpu, instance, *owned, patience);
       });
+}
+
+void Workers::release(const std::string& gpu_uuid, const std::vector<Place>& places,
+                      const Limits& limits, const OnReleased& done) {
+  submit<void>(gpu_uuid, limits, done,
+               [owned = owned_, places](const Gpu&, const Patience&) -> Outcome<void> {
+                 for (const Place& place : places) {
+                   const auto released = owned->release(place);
+                   if (released) continue;
+                   return std::unexpected(make_failure(
+                       Failure::Kind::kFailed, released.error().code, released.error().message));
+                 }
+                 return {};
+               });
+}
+
+void Workers::ask(const std::string& gpu_uuid, std::chrono::milliseconds time,
+                  const Question& question, const std::function<void(const Failure&)>& refused) {
+  const std::shared_ptr<Lane> its_lane = lane(gpu_uuid);
+  if (its_lane == nullptr) return refused(no_such_gpu(gpu_uuid));
+  its_lane->submit({.work = [question](const Gpu&, const std::stop_token&) { return question(); },
+                    .refuse = refused,
+                    .limit = time});
 }
 
 void Workers::update(const Gpu& gpu) {

@@ -1,7 +1,7 @@
-// Workers: changes to the GPUs of a node, in order on each GPU and at the same time on different
-// ones, each within its time limit. They exist so that a driver that hangs on one GPU stops neither
-// the program nor the other GPUs. One rule: the result of a call that came too late is never
-// delivered; what stands on the GPU then is (Reconciled).
+// Workers: changes to the GPUs of a node, or questions about them, in order on each GPU and at the
+// same time on different ones, each within its time limit. They exist so that a driver that hangs
+// on one GPU stops neither the program nor the other GPUs. One rule: the result of a call that came
+// too late is never delivered; what stands on the GPU then is (Reconciled).
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,10 @@ class Workers {
  public:
   using OnCreated = std::function<void(Outcome<Instance>)>;
   using OnDestroyed = std::function<void(Outcome<void>)>;
+  using OnReleased = std::function<void(Outcome<void>)>;
+  // Asks the driver, and gives what tells the answer. It is left behind if the driver hangs, so it
+  // has a share in all that it uses.
+  using Question = std::function<std::function<void()>()>;
   struct Limits {
     // For a whole change; a GPU that takes longer is called unresponsive.
     std::chrono::milliseconds time{60'000};
@@ -46,6 +50,13 @@ class Workers {
               const OnCreated& done);
   void destroy(const std::string& gpu_uuid, const Instance& instance, const Limits& limits,
                const OnDestroyed& done);
+
+  // Places of the GPU at which nothing stands any more: see Owned::gone. After the changes that
+  // were asked for before, so that it takes back no claim of theirs.
+  void release(const std::string& gpu_uuid, const std::vector<Place>& places, const Limits& limits,
+               const OnReleased& done);
+  void ask(const std::string& gpu_uuid, std::chrono::milliseconds time, const Question& question,
+           const std::function<void(const Failure&)>& refused);
 
   // A GPU that was read anew (its MIG mode changed, it is back), or that was not there before.
   void update(const Gpu& gpu);

@@ -111,6 +111,44 @@ TEST_F(WorkersTest, GiveUpACallThatHangsAndLookWhenItReturns) {
   EXPECT_THAT(node_.instances(gpus_[0]), IsEmpty());
 }
 
+// A place at which nothing was seen is not ours any more; one that is taken afterwards is.
+TEST_F(WorkersTest, ReleaseWhatIsGoneInTheOrderOfTheRequests) {
+  begin();
+  const Place place{gpus_[0].uuid, "1g.5gb", 0};
+  ASSERT_TRUE(owned_->claim(place).has_value());
+  Mailbox<Outcome<void>> released;
+  const auto tell = [&](Outcome<void> result) { released.put(std::move(result)); };
+  workers_->release(gpus_[0].uuid, owned_->gone(gpus_[0].uuid, {}), limits(), tell);
+  create(0, "1g.5gb", 0);
+  EXPECT_TRUE(released.take().has_value());
+  ASSERT_TRUE(created_.take().has_value());
+  EXPECT_TRUE(owned_->has(place));
+}
+
+// A question that hangs is given up; those about other GPUs are answered.
+TEST_F(WorkersTest, AskAboutEachGpuByItself) {
+  begin();
+  node_.fault("nvmlDeviceGetMigMode=hang:1500", 1, 0);
+  Mailbox<std::string> answers;
+  const auto ask = [&](std::size_t gpu, std::chrono::milliseconds time) {
+    const auto question = [&answers, library = node_.shared(), uuid = gpus_[gpu].uuid]() {
+      const auto read = read_gpu(*library, uuid);
+      return [&answers, read] { answers.put(read ? read->uuid : read.error().error.message); };
+    };
+    workers_->ask(gpus_[gpu].uuid, time, question,
+                  [&](const Failure& why) { answers.put(why.error.message); });
+  };
+  ask(0, 100ms);
+  EXPECT_THAT(answers.take(), HasSubstr("does not return"));
+  ask(1, 60s);
+  EXPECT_EQ(answers.take(), gpus_[1].uuid);
+  ask(0, 60s);  // refused at once
+  EXPECT_THAT(answers.take(), HasSubstr("does not return"));
+  EXPECT_EQ(reconciled_.take().gpu_uuid, gpus_[0].uuid);
+  ask(0, 60s);
+  EXPECT_EQ(answers.take(), gpus_[0].uuid);
+}
+
 TEST_F(WorkersTest, GiveUpADestructionThatHangs) {
   begin();
   create(0, "2g.10gb", 4);
