@@ -20,15 +20,19 @@ std::optional<unsigned> id_of(unsigned id) {
   return id == nvml::kNoInstanceId ? std::nullopt : std::optional(id);
 }
 
+std::vector<std::string> healthy(const std::vector<Gpu>& gpus) {
+  std::vector<std::string> uuids;
+  for (const Gpu& gpu : gpus) {
+    if (gpu.health == Health::kOk) uuids.push_back(gpu.uuid);
+  }
+  return uuids;
+}
+
 }  // namespace
 
 EventWatch::EventWatch(std::shared_ptr<const Library> library, const std::vector<Gpu>& gpus,
                        OnEvent on_event)
-    : library_(std::move(library)), on_event_(std::move(on_event)) {
-  for (const Gpu& gpu : gpus) {
-    if (gpu.health == Health::kOk) gpu_uuids_.push_back(gpu.uuid);
-  }
-}
+    : library_(std::move(library)), gpu_uuids_(healthy(gpus)), on_event_(std::move(on_event)) {}
 
 bool EventWatch::open() {
   if (library_->calls().create_events(&set_) != nvml::kSuccess) {
@@ -63,12 +67,29 @@ void EventWatch::close() {
 
 void EventWatch::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
+    begin_anew();
     if (set_ == nullptr && !open()) {
       pause(kPauseAfterError, stop);
       continue;
     }
     wait_once(stop);
   }
+  close();
+}
+
+void EventWatch::listen_to(const std::vector<Gpu>& gpus) {
+  const std::scoped_lock lock(wanting_);
+  wanted_ = healthy(gpus);
+}
+
+// If others are to be listened to than up to now.
+void EventWatch::begin_anew() {
+  {
+    const std::scoped_lock lock(wanting_);
+    if (!wanted_) return;
+    gpu_uuids_ = *std::exchange(wanted_, std::nullopt);
+  }
+  lost_.clear();
   close();
 }
 

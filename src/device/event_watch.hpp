@@ -1,5 +1,5 @@
 // EventWatch: an event set of the driver's and the GPUs registered in it; the part of Events that
-// its thread owns. One rule: only one thread at a time uses it, except for mute().
+// its thread owns. One rule: only one thread at a time uses it, except for mute() and listen_to().
 #pragma once
 
 #include <functional>
@@ -32,6 +32,8 @@ class EventWatch {
   bool open();
   // Waits for events and tells them until a stop is requested.
   void run(const std::stop_token& stop);
+  // These GPUs from now on, also those that were lost before. Asks the driver nothing itself.
+  void listen_to(const std::vector<Gpu>& gpus);
   // No event is told any more; waits for one that is being told.
   void mute();
 
@@ -42,6 +44,7 @@ class EventWatch {
   };
 
   void close();
+  void begin_anew();
   void add(const std::string& gpu_uuid);
   void wait_once(const std::stop_token& stop);
   void tell(const nvml::EventData& data);
@@ -55,6 +58,8 @@ class EventWatch {
   nvml::EventSet set_ = nullptr;
   std::vector<Listened> listened_;
   std::set<std::string> lost_;
+  std::mutex wanting_;                              // of the next one
+  std::optional<std::vector<std::string>> wanted_;  // from the next wait on, not gpu_uuids_
   std::mutex telling_;
   OnEvent on_event_;
 };

@@ -20,6 +20,8 @@ Events::Events(std::shared_ptr<const Library> library, const std::vector<Gpu>& g
     : watch_(opened(std::make_shared<EventWatch>(std::move(library), gpus, std::move(on_event)))),
       thread_([watch = watch_](const std::stop_token& stop) { watch->run(stop); }) {}
 
+void Events::listen_to(const std::vector<Gpu>& gpus) { watch_->listen_to(gpus); }
+
 void Events::stop() {
   thread_.stop();
   watch_->mute();  // in case the thread was left behind

@@ -21,13 +21,16 @@ class Events {
 
   // From its return on, events of these GPUs are told, on a thread of its own. A GPU that is lost
   // is told once, as kUnavailable (before the return, if it is lost already), and not listened to
-  // any more: when it is back, make new Events.
+  // any more until listen_to() names it again.
   Events(std::shared_ptr<const Library> library, const std::vector<Gpu>& gpus, OnEvent on_event);
   ~Events() { stop(); }
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
   Events(Events&&) = delete;
   Events& operator=(Events&&) = delete;
+
+  // These GPUs from now on, within a second. Never waits for the driver.
+  void listen_to(const std::vector<Gpu>& gpus);
 
   // There is no event afterwards. Takes a fraction of a second. Not from the callback.
   void stop();

@@ -75,6 +75,28 @@ TEST_F(EventsTest, TellALostGpuOnceAndGoOnWithTheOthers) {
   EXPECT_EQ(told_.take().gpu_uuid, gpus_[1].uuid);
 }
 
+TEST_F(EventsTest, ListenAgainToAGpuThatIsBack) {
+  begin();
+  node_.fall_off(0);
+  while (told_.take().kind != Kind::kUnavailable) continue;
+  node_.reboot();
+  events_->listen_to(gpus_);
+  for (DeviceEvent event; event.xid != 31 || event.gpu_uuid != gpus_[0].uuid;) {
+    while (!told_.wait_for(50ms)) node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
+    event = told_.take();
+  }
+}
+
+// Whoever wants others to be listened to does not wait until the driver has taken them.
+TEST_F(EventsTest, AreNotWaitedForWhenTheDriverHangs) {
+  begin();
+  node_.fault("nvmlDeviceRegisterEvents=hang:2000", 0);
+  for (int i = 0; i < 100; ++i) events_->listen_to(gpus_);  // a hundred times two seconds
+  node_.clear_faults();
+  while (!told_.wait_for(50ms)) node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
+  EXPECT_EQ(told_.take().xid, 31U);
+}
+
 TEST_F(EventsTest, LeaveAGpuOutThatHasNone) {
   node_.fault("nvmlDeviceRegisterEvents=NOT_SUPPORTED", 1, 0);
   begin();
