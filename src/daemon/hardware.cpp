@@ -23,14 +23,14 @@ Hardware::Hardware(boost::asio::io_context& loop, Engine& engine, HardwareOption
     : loop_(loop),
       engine_(engine),
       options_(std::move(options)),
-      threads_(std::make_unique<Threads>(loop)) {}
+      threads_(std::make_unique<Threads>()) {}
 
 // The threads of the driver first: they must find everything else still there.
 Hardware::~Hardware() {
   *alive_ = false;
   if (events_) events_->stop();
   if (counters_) counters_->stop();
-  threads_->looking.join();
+  lookers_.reset();
   workers_.reset();
 }
 
@@ -58,7 +58,13 @@ Result<void> Hardware::begin() {
       if (*alive) reconciled(what);
     });
   };
+  const auto answers = [this](const device::Reconciled& what) {
+    boost::asio::post(loop_, [this, alive = alive_, uuid = what.gpu_uuid] {
+      if (*alive) look(uuid);
+    });
+  };
   workers_ = std::make_unique<device::Workers>(library_, owned_, gpus_, told);
+  lookers_ = std::make_unique<device::Workers>(library_, owned_, gpus_, answers);
   for (const device::Gpu& gpu : gpus_) {
     for (const std::string& difference : gpu.differences) {
       spdlog::warn("GPU {}: {}", gpu.index, difference);
@@ -161,7 +167,7 @@ void Hardware::created(const core::CreateInstance& wanted,
     remove_leftover(wanted.gpu, *failure.instance);
   } else if (failure.left != device::Failure::Left::kNothing ||
              failure.kind == device::Failure::Kind::kNoRoom) {
-    look_around();  // something stands there that we do not know of
+    look(uuid_of(wanted.gpu));  // something stands there that we do not know of
   }
 }
 
@@ -269,7 +275,7 @@ void Hardware::reconciled(const device::Reconciled& what) {
     std::visit([&](const auto& wanted) { settle(wanted, *what.instances); }, pending.wanted);
   }
   set_health(*id, core::Health::kOk, "it answers again");
-  look_around();
+  look(what.gpu_uuid);
 }
 
 void Hardware::settle(const core::CreateInstance& wanted,

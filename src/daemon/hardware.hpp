@@ -98,6 +98,17 @@ class Hardware {
   [[nodiscard]] bool stands(core::InstanceId instance) const {
     return instances_.contains(instance.value());
   }
+  // As the driver has it; null if it is not there.
+  [[nodiscard]] const device::Instance* instance(core::InstanceId instance) const {
+    const auto at = instances_.find(instance.value());
+    return at == instances_.end() ? nullptr : &at->second;
+  }
+  // N of /dev/nvidiaN; none of a GPU that cannot be asked.
+  [[nodiscard]] std::optional<unsigned> minor_of(core::GpuId gpu) const {
+    const device::Gpu* known = find(uuid_of(gpu));
+    if (known == nullptr || known->health != device::Health::kOk) return std::nullopt;
+    return known->minor;
+  }
   // The processes in it, looked up off the loop; none: could not look.
   void occupants(core::GpuId gpu, core::InstanceId instance,
                  const std::function<void(const std::optional<std::vector<unsigned>>&)>& told);
@@ -119,7 +130,7 @@ class Hardware {
 
   [[nodiscard]] Result<void> begin();
   void switch_mig_on();
-  void add_gpu(const device::Gpu& gpu);
+  void add_gpu(const device::Gpu& gpu, const std::vector<device::Instance>& present);
   void agree_on(core::GpuId id, const device::Gpu& gpu, bool rebooted);
   void agree_on_entry(core::GpuId id, const device::Gpu& gpu, const core::Entry& entry,
                       const std::vector<device::Instance>& present);
@@ -135,23 +146,29 @@ class Hardware {
   void refuse(const core::CreateInstance& wanted, const std::string& why);
   void failed_on(core::GpuId gpu, const device::Failure& failure);
 
+  // hardware_look.cpp: each GPU by itself
   void look_around();
-  void seen(std::vector<Sight> sights);
+  void look(const std::string& uuid);
+  void looked(const Sight& sight, std::optional<std::uint64_t> changes);
+  void not_looked(const std::string& uuid, const device::Failure& failure);
+  void look_later(const std::string& uuid);
+  [[nodiscard]] std::optional<std::uint64_t> changes_of(const std::string& uuid) const;
+
+  // hardware_watch.cpp: what follows from what is seen
   void seen(const Sight& sight);
   void compare(core::GpuId id, const Sight& sight);
+  void forget_gone(core::GpuId id, const Sight& sight);
   void compare_foreign(core::GpuId id, const Sight& sight);
   void compare_idle(core::GpuId id, const Sight& sight);
   void compare_held(core::GpuId id, const Sight& sight);
   void held_is_gone(core::GpuId id, const core::Entry& entry);
   void remove_leftover(core::GpuId id, const device::Instance& instance);
   void set_health(core::GpuId id, core::Health health, const std::string& why);
-  void listen();
   void told(const device::DeviceEvent& event);
   [[nodiscard]] const device::Gpu* find(const std::string& uuid) const;
   [[nodiscard]] bool changing(core::GpuId id) const;
   [[nodiscard]] core::Health health_of(core::GpuId id) const;
   [[nodiscard]] bool is_known(core::GpuId id, const device::Instance& instance) const;
-  void look_takes_too_long(const std::string& uuid);
   [[nodiscard]] device::Workers::Limits limits() const;
   [[nodiscard]] std::optional<mig::Placement> placement_of(core::GpuId id,
                                                            const device::Instance& instance) const;
@@ -171,7 +188,9 @@ class Hardware {
   std::map<std::uint32_t, core::Health> health_;          // as last told to the scheduler
   std::set<device::Place> leftovers_;                     // being removed
   std::set<std::uint32_t> undestroyed_;                   // by InstanceId: it failed
-  std::unique_ptr<device::Workers> workers_;
+  std::set<std::uint32_t> forgetting_;                    // by GpuId: places where nothing stands
+  std::unique_ptr<device::Workers> workers_;              // change
+  std::unique_ptr<device::Workers> lookers_;              // only look
   std::unique_ptr<device::Events> events_;
   std::unique_ptr<device::Counters> counters_;
   std::unique_ptr<Threads> threads_;

@@ -30,7 +30,7 @@ bool Hardware::has_nothing() const {
   return true;
 }
 
-void Hardware::add_gpu(const device::Gpu& gpu) {
+void Hardware::add_gpu(const device::Gpu& gpu, const std::vector<device::Instance>& present) {
   const core::GpuId id(static_cast<std::uint32_t>(
       std::max<std::size_t>(engine_.scheduler().node().gpu_count(), threads_->gpus_added)));
   threads_->gpus_added = id.value() + 1;
@@ -38,9 +38,7 @@ void Hardware::add_gpu(const device::Gpu& gpu) {
   store::GpuRow row{.gpu = id.value(), .uuid = gpu.uuid, .name = gpu.device_name};
   engine_.post(Input{.event = core::GpuAdded{gpu.model, {}},
                      .note = [row](Records& records) { records.put(row); }});
-  const auto present = device::look(*library_, gpu);
-  if (!present) return;  // the next look tells
-  for (const device::Instance& each : *present) {
+  for (const device::Instance& each : present) {
     if (each.placement) engine_.post(core::ForeignSeen{id, *each.placement});
     // If it is ours all the same, the next look removes it.
   }
@@ -68,7 +66,9 @@ void Hardware::agree(bool rebooted) {
   }
   for (const device::Gpu& gpu : gpus_) {
     if (!gpu.model || gpu.mig != device::MigMode::kOn || ids_.contains(gpu.uuid)) continue;
-    if (gpu.health == device::Health::kOk) add_gpu(gpu);
+    if (gpu.health != device::Health::kOk) continue;
+    const auto present = device::look(*library_, gpu);  // if it fails, the next look tells
+    add_gpu(gpu, present.value_or(std::vector<device::Instance>()));
   }
 }
 

@@ -1,5 +1,5 @@
-// See hardware.hpp: what is seen of the GPUs, and what follows from it. One rule: a sight counts
-// only if no change of ours was under way on that GPU while it was taken.
+// See hardware.hpp: what the driver tells and what is seen of the GPUs, and what follows from it.
+// One rule: nothing here asks the driver or waits for the disk; this is the loop.
 #include <algorithm>
 #include <utility>
 
@@ -9,43 +9,21 @@
 #include "base/text.hpp"
 #include "daemon/hardware.hpp"
 #include "daemon/hardware_threads.hpp"
-#include "device/activity.hpp"
-#include "device/gpus.hpp"
-#include "device/instances.hpp"
 
 namespace tangram::daemon {
 namespace {
 
 constexpr std::chrono::seconds kCountEvery{10};  // a reading takes the driver 20 ms
 
-Sight look_at(const device::Library& library, const std::string& uuid) {
-  Sight sight;
-  sight.gpu.uuid = uuid;
-  auto gpu = device::read_gpu(library, uuid);
-  if (!gpu) {
-    sight.gpu.health = gpu.error().kind == device::Failure::Kind::kLost
-                           ? device::Health::kLost
-                           : device::Health::kUnreadable;
-    sight.trouble = gpu.error().error.message;
-    return sight;
-  }
-  sight.gpu = *std::move(gpu);
-  sight.trouble = sight.gpu.trouble;
-  if (sight.gpu.health != device::Health::kOk || !sight.gpu.model) return sight;
-  auto instances = device::list_instances(library, sight.gpu);
-  if (!instances) {
-    sight.trouble = instances.error().error.message;
-    return sight;
-  }
-  sight.instances = *std::move(instances);
-  if (auto processes = device::processes(library, uuid)) sight.processes = *std::move(processes);
-  return sight;
-}
-
 }  // namespace
 
 void Hardware::watch() {
-  listen();
+  const auto tell = [this](const device::DeviceEvent& event) {
+    boost::asio::post(loop_, [this, alive = alive_, event] {
+      if (*alive) told(event);
+    });
+  };
+  events_ = std::make_unique<device::Events>(library_, gpus_, tell);
   counters_ = std::make_unique<device::Counters>(library_, gpus_, kCountEvery, nullptr);
   look_around();
 }
@@ -58,16 +36,6 @@ std::optional<device::PcieThroughput> Hardware::throughput(const std::string& uu
   return sample->throughput;
 }
 
-// Anew after a GPU was lost and is back: a lost one is not listened to any more.
-void Hardware::listen() {
-  events_.reset();
-  events_ = std::make_unique<device::Events>(library_, gpus_, [this](const device::DeviceEvent& e) {
-    boost::asio::post(loop_, [this, alive = alive_, e] {
-      if (*alive) told(e);
-    });
-  });
-}
-
 void Hardware::told(const device::DeviceEvent& event) {
   const auto id = id_of(event.gpu_uuid);
   if (!id) return;
@@ -76,7 +44,7 @@ void Hardware::told(const device::DeviceEvent& event) {
       set_health(*id, core::Health::kLost, cat("GPU ", event.gpu_uuid, " fell off the bus"));
       break;
     case device::DeviceEvent::Kind::kMigConfigChange:
-      if (!changing(*id)) look_around();  // somebody else's
+      if (!changing(*id)) look(event.gpu_uuid);  // somebody else's
       break;
     case device::DeviceEvent::Kind::kXid:
       spdlog::warn("GPU {} reports Xid {}", id->value(), event.xid);
@@ -89,88 +57,9 @@ void Hardware::told(const device::DeviceEvent& event) {
                              records.set_fact(xid_cordon(gpu), "yes");
                            }});
       }
-      look_around();
+      look(event.gpu_uuid);
       break;
   }
-}
-
-// Off the loop, one look at a time; a wish for another one meanwhile is granted afterwards.
-void Hardware::look_around() {
-  if (std::exchange(threads_->look_is_out, true)) {
-    threads_->look_again = true;
-    return;
-  }
-  std::vector<std::string> uuids;
-  for (const device::Gpu& gpu : gpus_) uuids.push_back(gpu.uuid);
-  std::map<std::string, std::uint64_t> begun;
-  for (const auto& [uuid, id] : ids_) {
-    begun[uuid] = changing(id) ? 0 : changes_begun_[id.value()] + 1;
-  }
-  // A driver that hangs cannot be left, but it can be said where it does.
-  threads_->look_limit.expires_after(options_.change_time);
-  threads_->look_limit.async_wait([this, alive = alive_, uuids, at = threads_->looking_at](
-                                      const boost::system::error_code& off) {
-    if (!off && *alive) look_takes_too_long(uuids[std::min(at->load(), uuids.size() - 1)]);
-  });
-  boost::asio::post(threads_->looking, [this, alive = alive_, uuids, begun, library = library_,
-                                        number = threads_->looking_at] {
-    std::vector<Sight> sights;
-    for (std::size_t i = 0; i < uuids.size(); ++i) {
-      number->store(i);
-      sights.push_back(look_at(*library, uuids[i]));
-    }
-    boost::asio::post(loop_, [this, alive, begun, sights = std::move(sights)]() mutable {
-      if (!*alive) return;
-      std::erase_if(sights, [&](const Sight& sight) {
-        const auto id = id_of(sight.gpu.uuid);
-        if (!id || sight.gpu.health != device::Health::kOk) return false;
-        const auto at = begun.find(sight.gpu.uuid);
-        return at == begun.end() || changing(*id) || at->second != changes_begun_[id->value()] + 1;
-      });
-      seen(std::move(sights));
-    });
-  });
-}
-
-// In one that is gone, nobody is.
-void Hardware::occupants(
-    core::GpuId gpu, core::InstanceId instance,
-    const std::function<void(const std::optional<std::vector<unsigned>>&)>& told) {
-  const auto at = instances_.find(instance.value());
-  if (at == instances_.end()) {
-    boost::asio::post(loop_, [told] { told(std::vector<unsigned>()); });
-    return;
-  }
-  const auto look = [this, alive = alive_, told, library = library_, uuid = uuid_of(gpu),
-                     gi = at->second.gi] {
-    std::optional<std::vector<unsigned>> pids;
-    if (const auto found = device::processes(*library, uuid, gi)) {
-      pids.emplace();
-      for (const device::Process& each : *found) pids->push_back(each.pid);
-    }
-    boost::asio::post(loop_, [alive, told, pids = std::move(pids)] {
-      if (*alive) told(pids);
-    });
-  };
-  boost::asio::post(threads_->looking, look);
-}
-
-void Hardware::look_takes_too_long(const std::string& uuid) {
-  if (const auto id = id_of(uuid)) {
-    set_health(*id, core::Health::kUnresponsive, cat("the driver does not answer about ", uuid));
-  }
-}
-
-void Hardware::seen(std::vector<Sight> sights) {
-  threads_->look_is_out = false;
-  threads_->look_limit.cancel();
-  for (const Sight& sight : sights) seen(sight);
-  const bool soon = std::exchange(threads_->look_again, false) && engine_.store_trouble().empty();
-  const auto wait = soon ? std::chrono::milliseconds(100) : options_.observe_every;
-  threads_->next_look.expires_after(wait);
-  threads_->next_look.async_wait([this, alive = alive_](const boost::system::error_code& stopped) {
-    if (!stopped && *alive) look_around();
-  });
 }
 
 void Hardware::seen(const Sight& sight) {
@@ -191,7 +80,9 @@ void Hardware::seen(const Sight& sight) {
   *known = sight.gpu;
   if (!id) {  // MIG mode was switched on meanwhile
     const bool on_its_way = ids_.contains(sight.gpu.uuid);
-    if (sight.gpu.mig == device::MigMode::kOn && !on_its_way) add_gpu(sight.gpu);
+    if (sight.gpu.mig != device::MigMode::kOn || on_its_way || !sight.instances) return;
+    workers_->update(sight.gpu);
+    add_gpu(sight.gpu, *sight.instances);
     return;
   }
   if (!sight.instances) return;
@@ -203,7 +94,7 @@ void Hardware::seen(const Sight& sight) {
   if (health == core::Health::kLost) {
     workers_->update(sight.gpu);
     set_health(*id, core::Health::kOk, "the driver lists it again");
-    if (was_lost) listen();
+    if (was_lost && events_) events_->listen_to(gpus_);  // a lost one is not listened to any more
   }
   compare(*id, sight);
 }
@@ -217,15 +108,28 @@ std::optional<mig::Placement> Hardware::placement_of(core::GpuId id,
 
 void Hardware::compare(core::GpuId id, const Sight& sight) {
   if (!engine_.has_heard_driver()) {  // what is on its way may explain what we see: look again
-    threads_->look_again = true;
+    threads_->looks.at(sight.gpu.uuid).again = true;
     return;
   }
-  if (const auto tidied = owned_->forget_gone(sight.gpu.uuid, *sight.instances); !tidied) {
-    spdlog::error("{}", tidied.error().message);
-  }
+  forget_gone(id, sight);
   compare_foreign(id, sight);
   compare_idle(id, sight);
   compare_held(id, sight);
+}
+
+// With the changes of this GPU, because it waits for the disk, and must not take back what one of
+// them claims afterwards.
+void Hardware::forget_gone(core::GpuId id, const Sight& sight) {
+  const std::vector<device::Place> gone = owned_->gone(sight.gpu.uuid, *sight.instances);
+  if (gone.empty() || !forgetting_.insert(id.value()).second) return;
+  const auto done = [this, alive = alive_, id](const device::Outcome<void>& outcome) {
+    boost::asio::post(loop_, [this, alive, id, outcome] {
+      if (!*alive) return;
+      forgetting_.erase(id.value());
+      if (!outcome) spdlog::error("{}", outcome.error().error.message);
+    });
+  };
+  workers_->release(sight.gpu.uuid, gone, limits(), done);
 }
 
 // As the scheduler has it; remains of ours that it was told of as foreign are still to be removed.

@@ -114,6 +114,58 @@ TEST(Gpus, ADriverThatHangsOnOneGpuStopsNoOther) {
   EXPECT_EQ(gpu(node, 0).at("health"), "ok");
 }
 
+// Nobody sees what is on that GPU, and all that is on the other: who leaves an instance there has
+// left it, and the next one gets it.
+TEST(Gpus, ADriverThatHangsWhenItIsAskedAboutOneGpuBlindsNobodyForAnother) {
+  Node node({.config = "[device]\nobserve_every = \"100ms\"\nchange_time = \"300ms\"\n"
+                       "in_use_time = \"50ms\"\n"});
+  node.start();
+  node.await(node.submit("7g.40gb", "sleep 1000"), "running");
+  const json::object wanted{{"profile", "3g.20gb"}, {"ttl", "1h"}};
+  const json::value lease = node.ask("POST", "/v1/leases", 201, wanted);
+  ASSERT_EQ(lease.at("gpu"), 1);
+  node.tangram({"emulate", "fault", "call", "nvmlDeviceGetGpuInstances=hang:600000", "--gpu", "0",
+                "--times", "1"});
+  eventually("it is unresponsive", [&] { return gpu(node, 0).at("health") == "unresponsive"; });
+  const std::string path = cat("/v1/leases/", lease.at("id").to_number<int>());
+  node.ask("DELETE", path);
+  eventually("it is released", [&] { return node.ask("GET", path).at("state") == "over"; });
+  const json::value next = node.ask("POST", "/v1/leases", 201, wanted);
+  EXPECT_EQ(next.at("uuid"), lease.at("uuid"));
+  node.tangram({"emulate", "fault", "foreign", "1", "1g.5gb@0"});
+  eventually("a stranger is seen", [&] { return states(node, 1).size() == 2; });
+  EXPECT_EQ(gpu(node, 1).at("health"), "ok");
+  EXPECT_EQ(gpu(node, 0).at("health"), "unresponsive");
+}
+
+TEST(Gpus, AGpuThatIsBackIsInServiceWhileTheDriverHangsOverItsEvents) {
+  Node node({.config = "[device]\nobserve_every = \"100ms\"\nfatal_xids = [48]\n"});
+  node.start();
+  node.tangram({"emulate", "fault", "fall-off", "0"});
+  eventually("it is lost", [&] { return gpu(node, 0).at("health") == "lost"; });
+  node.tangram(
+      {"emulate", "fault", "call", "nvmlDeviceRegisterEvents=hang:600000", "--times", "0"});
+  node.tangram({"emulate", "reboot"});
+  eventually("it is back", [&] { return gpu(node, 0).at("health") == "ok"; });
+  EXPECT_EQ(node.await(node.submit("7g.40gb", "true"), "over").at("gpu"), 0);
+}
+
+TEST(Gpus, MigModeThatIsSwitchedOnMeanwhileBringsAGpu) {
+  const files::testing::Folder folder;
+  Node node({.emulate = folder.write("node.toml", "[[gpu]]\nmodel = \"H100-80GB\"\nmig = false\n"),
+             .config = kQuick});
+  node.start();
+  EXPECT_EQ(gpu(node, 0).at("mig"), "off");
+  node.tangram({"device", "prepare"});
+  node.tangram({"emulate", "fault", "foreign", "0", "3g.40gb@4"});
+  eventually("it is known, and what stands on it", [&] {
+    const json::object seen = gpu(node, 0);
+    return seen.contains("instances") && seen.at("instances").as_array().size() == 1;
+  });
+  EXPECT_EQ(states(node, 0), std::vector<std::string>{"3g.40gb@4 foreign"});
+  EXPECT_EQ(node.await(node.submit("1g.10gb", "true"), "over").at("exit_code"), 0);
+}
+
 TEST(Gpus, TuningIsReadAgainOnSighup) {
   Node node({.config = "[scheduler]\nthreshold = \"0.4\"\n"});
   node.start();
