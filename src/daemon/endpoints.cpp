@@ -28,15 +28,16 @@ bool has_begun(const core::Job& job, const store::JobRow& row) {
 }
 
 // Blocks.
-Result<void> start_in(const std::string& folder, api::EndpointSpec spec, const std::string& program,
-                      std::chrono::milliseconds time) {
-  if (spec.user) {
-    const auto gid = look_up_group(spec.user->uid);
-    if (!gid) return std::unexpected(gid.error());
-    spec.user->gid = *gid;
-  }
+Result<void> start_in(const std::string& folder, const api::EndpointSpec& spec,
+                      const std::string& program, std::chrono::milliseconds time) {
   if (auto made = endpoint::prepare_endpoint_folder(folder, spec); !made) return made;
   return start_endpoint(program, folder, time);
+}
+
+Result<std::uint32_t> group_in(const Result<Identity>& who) {
+  if (!who) return std::unexpected(who.error());
+  if (who->account) return who->account->gid;
+  return failed(cat("nobody knows the user ", who->uid, ", so his group is not known."));
 }
 
 }  // namespace
@@ -153,6 +154,29 @@ void Endpoints::open(const DoorPtr& door) {
   door->is_starting = true;
   api::EndpointSpec spec = door->spec;
   spec.port = *port;
+  if (spec.user) {
+    identify(door, spec);
+  } else {
+    start(door, spec);
+  }
+}
+
+// Before it has a thread: a user database that hangs would keep them all.
+void Endpoints::identify(const DoorPtr& door, const api::EndpointSpec& spec) {
+  threads_->directory.ask(spec.user->uid,
+                          [this, alive = alive_, door, spec](const Result<Identity>& who) {
+                            if (!*alive) return;
+                            const auto gid = group_in(who);
+                            if (!gid) return opened(door, std::unexpected(gid.error()));
+                            if (door->phase == Door::Phase::kEnding)
+                              return opened(door, failed("it is not needed."));
+                            api::EndpointSpec known = spec;
+                            known.user->gid = *gid;
+                            start(door, known);
+                          });
+}
+
+void Endpoints::start(const DoorPtr& door, const api::EndpointSpec& spec) {
   boost::asio::post(threads_->starting, [this, alive = alive_, door, spec, folder = door->folder,
                                          program = options_.program, time = options_.start_time] {
     Result<void> result = start_in(folder, spec, program, time);
@@ -209,12 +233,14 @@ void Endpoints::end_strays() {
   for (const auto& [job, door] : doors_) {
     if (door) known.insert(door->folder);
   }
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(options_.folder, ignored)) {
-    const std::string folder = entry.path().string();
+  std::error_code unread;
+  std::filesystem::directory_iterator entry(options_.folder, unread);
+  for (; !unread && entry != std::filesystem::directory_iterator(); entry.increment(unread)) {
+    const std::string folder = entry->path().string();
     if (known.contains(folder)) continue;
     if (!endpoint::endpoint_lives(folder)) {
-      std::filesystem::remove_all(entry.path(), ignored);
+      std::error_code ignored;
+      std::filesystem::remove_all(entry->path(), ignored);
       continue;
     }
     spdlog::warn("ending an endpoint that belongs to no job: {}", folder);

@@ -70,6 +70,8 @@ class Endpoints {
   [[nodiscard]] DoorPtr make_door(const store::JobRow& row);
   [[nodiscard]] Result<bool> read_request(Door& door);
   void open(const DoorPtr& door);
+  void identify(const DoorPtr& door, const api::EndpointSpec& spec);
+  void start(const DoorPtr& door, const api::EndpointSpec& spec);
   void opened(const DoorPtr& door, const Result<void>& result);
   void open_later(const DoorPtr& door, const std::string& why);
   void say(const DoorPtr& door, const std::string& why);

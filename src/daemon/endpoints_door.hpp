@@ -6,13 +6,15 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "daemon/control_link.hpp"
+#include "daemon/directory.hpp"
 #include "daemon/endpoints.hpp"
 #include "daemon/ports.hpp"
 
 namespace tangram::daemon {
 
 struct Endpoints::Threads {
-  explicit Threads(boost::asio::io_context& loop) : count_timer(loop) {}
+  explicit Threads(boost::asio::io_context& loop) : directory(loop), count_timer(loop) {}
+  Directory directory;  // whose group endpoints run as
   boost::asio::thread_pool starting{2};
   boost::asio::steady_timer count_timer;
   Ports ports;
@@ -33,7 +35,7 @@ struct Endpoints::Door {
     kEnding,   // it was told to end
   };
   Phase phase = Phase::kOpening;
-  bool is_starting = false;  // its process
+  bool is_starting = false;  // its process, or who it runs as is being asked
   bool is_greeted = false;
   bool is_strange = false;  // it speaks another version: it is left alone
   int silent = 0;           // looks in a row without a word from it

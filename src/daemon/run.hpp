@@ -45,10 +45,11 @@ struct Run {
   std::int64_t last_question = 0;
 
   enum class Phase : std::uint8_t {
-    kWaiting,   // to be started, at once or again
-    kSpawning,  // a shim is being started
-    kLinked,    // a shim answers, or is being found
-    kKilling,   // its shim is gone; its processes are being ended
+    kWaiting,     // to be started, at once or again
+    kSpawning,    // a shim is being started
+    kForbidding,  // it is being made sure that none ever starts
+    kLinked,      // a shim answers, or is being found
+    kKilling,     // its shim is gone; its processes are being ended
     kGone,
   };
   Phase phase = Phase::kWaiting;

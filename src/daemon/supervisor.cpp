@@ -34,12 +34,14 @@ Supervisor::Supervisor(boost::asio::io_context& loop, Engine& engine, Hardware& 
       engine_(engine),
       hardware_(hardware),
       options_(std::move(options)),
-      threads_(std::make_unique<Threads>()) {}
+      threads_(std::make_unique<Threads>(loop)) {}
 
 // The runs go on without us.
 Supervisor::~Supervisor() {
   *alive_ = false;
   threads_->starting.join();
+  threads_->killing.join();
+  threads_->removing.join();
 }
 
 void Supervisor::set_defaults(const SupervisorOptions& options) {
@@ -101,7 +103,7 @@ void Supervisor::begin(const RunPtr& run, const store::RunRow& row) {
     return;
   }
   if (run->port == row.port) {
-    spawn(run);
+    identify(run);
     return;
   }
   // Remembered before it is used: the next daemon must probe the same one.
@@ -117,7 +119,7 @@ void Supervisor::begin(const RunPtr& run, const store::RunRow& row) {
             .done =
                 [this, alive = alive_, run](const Result<void>& result) {
                   if (!*alive || !result || run->phase != Run::Phase::kWaiting) return;
-                  spawn(run);
+                  identify(run);
                 }});
 }
 
@@ -188,11 +190,26 @@ Result<std::chrono::milliseconds> Supervisor::time_spent(core::JobId id) const {
   return spec->time_spent + std::max(ran, milliseconds(0));
 }
 
+// Before it has a thread: a user database that hangs would keep them all. Meanwhile it can be ended
+// as one that waits.
+void Supervisor::identify(const RunPtr& run) {
+  if (run->stop_wanted) return;  // and is seen to
+  threads_->directory.ask(run->uid, [this, alive = alive_, run](const Result<Identity>& who) {
+    if (!*alive || run->phase != Run::Phase::kWaiting || run->stop_wanted) return;
+    const Result<void> known =
+        who ? add_user(run->spec, *who) : Result<void>(std::unexpected(who.error()));
+    if (known) {
+      spawn(run);
+    } else {
+      retry_start(run, known.error().message);
+    }
+  });
+}
+
 void Supervisor::spawn(const RunPtr& run) {
   run->phase = Run::Phase::kSpawning;
   auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
                time = options_.start_time, checkpoint = run->checkpoint]() mutable -> Result<void> {
-    if (auto user = add_user(spec, uid); !user) return user;
     if (!checkpoint.empty()) {
       const std::uint32_t gid = spec.user ? spec.user->gid : 0;
       if (auto made = make_checkpoint_folder(checkpoint, uid, gid); !made) return made;
@@ -261,16 +278,33 @@ void Supervisor::unsay(const RunPtr& run, const std::string& why) {
             }});
 }
 
+struct Supervisor::Forbidden {
+  Result<bool> is_done;
+  bool has_folder = true;  // as far as can be seen
+};
+
 // Said only when it cannot become untrue: a shim on its way could still take the folder.
 void Supervisor::never_began(const RunPtr& run, const std::string& why) {
-  const auto forbidden = shim::forbid_start(run->folder);
-  if (forbidden && !*forbidden) {
+  run->phase = Run::Phase::kForbidding;
+  boost::asio::post(threads_->starting, [this, alive = alive_, run, folder = run->folder, why] {
+    Result<bool> is_done = shim::forbid_start(folder);
+    std::error_code unseen;
+    const bool has_folder = std::filesystem::exists(folder, unseen) || unseen;
+    const Forbidden how{.is_done = std::move(is_done), .has_folder = has_folder};
+    boost::asio::post(loop_, [this, alive, run, why, how] {
+      if (*alive) forbade(run, why, how);
+    });
+  });
+}
+
+void Supervisor::forbade(const RunPtr& run, const std::string& why, const Forbidden& tried) {
+  if (tried.is_done && !*tried.is_done) {
     link(run);
     return;
   }
-  if (!forbidden) {
-    spdlog::error("job {}: {}", run->job.value(), forbidden.error().message);
-    if (is_successor(*run) && std::filesystem::exists(run->folder)) return forbid_later(run, why);
+  if (!tried.is_done) {
+    spdlog::error("job {}: {}", run->job.value(), tried.is_done.error().message);
+    if (is_successor(*run) && tried.has_folder) return forbid_later(run, why);
   }
   store::RunRow how;
   how.reason = why;
@@ -279,6 +313,7 @@ void Supervisor::never_began(const RunPtr& run, const std::string& why) {
 
 // Its original goes on only when it cannot begin any more.
 void Supervisor::forbid_later(const RunPtr& run, const std::string& why) {
+  run->phase = Run::Phase::kWaiting;
   run->timer.expires_after(kFirstRetry);
   run->timer.async_wait([this, alive = alive_, run, why](const boost::system::error_code& stopped) {
     if (!stopped && *alive && run->phase == Run::Phase::kWaiting) never_began(run, why);

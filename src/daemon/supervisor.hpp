@@ -92,8 +92,8 @@ class Supervisor {
 
   [[nodiscard]] std::optional<int> pid_of(std::uint32_t run) const;
   [[nodiscard]] std::string folder_of(const store::RunRow& row) const;
-  // Of runs that history has forgotten, and with them of their jobs.
-  void remove_folders(const std::vector<std::uint32_t>& runs);
+  // Of what history has forgotten.
+  void remove_folders(const store::Trimmed& gone);
   void set_defaults(const SupervisorOptions& options);
 
  private:
@@ -101,11 +101,14 @@ class Supervisor {
   using RunPtr = std::shared_ptr<Run>;
 
   // supervisor.cpp: from the wish to the process
+  void identify(const RunPtr& run);
   void spawn(const RunPtr& run);
   void begin(const RunPtr& run, const store::RunRow& row);
   void say(const RunPtr& run, const std::string& why);
   void unsay(const RunPtr& run, const std::string& why);
   void never_began(const RunPtr& run, const std::string& why);
+  struct Forbidden;
+  void forbade(const RunPtr& run, const std::string& why, const Forbidden& tried);
   void forbid_later(const RunPtr& run, const std::string& why);
   void spawned(const RunPtr& run, const Result<void>& result);
   void retry_start(const RunPtr& run, const std::string& why);
@@ -151,6 +154,7 @@ class Supervisor {
   [[nodiscard]] bool may_still_begin(const core::StartJob& was, const std::string& folder) const;
   void complete_later(const RunPtr& run);
   void end_strays();
+  void remove_stray_runs();
   void remove_stray_checkpoints();
 
   boost::asio::io_context& loop_;

@@ -232,8 +232,8 @@ void Supervisor::lost(const RunPtr& run) {
   run->phase = Run::Phase::kKilling;
   spdlog::error("job {}: its supervisor (run {}) is gone; ending its processes", run->job.value(),
                 run->run.value());
-  boost::asio::post(threads_->starting, [this, alive = alive_, run, tag = run->spec.tag,
-                                         cgroup = run->spec.cgroup] {
+  boost::asio::post(threads_->killing, [this, alive = alive_, run, tag = run->spec.tag,
+                                        cgroup = run->spec.cgroup] {
     const shim::Killed killed =
         shim::kill_all({.tag = tag, .cgroup = cgroup, .shim = 0}, kKillPatience);
     boost::asio::post(loop_, [this, alive, run, killed] {

@@ -215,32 +215,30 @@ void keep_users(Keep whom) { known_users().keep(std::move(whom)); }
 
 void doubt_users() { known_users().doubt(); }
 
-Result<std::uint32_t> look_up_group(std::uint32_t uid) {
-  const auto account = find_account(uid);
+Result<Identity> look_up_identity(std::uint32_t uid) {
+  auto account = find_account(uid);
   if (!account) return std::unexpected(account.error());
-  if (!*account) return failed(cat("nobody knows the user ", uid, ", so his group is not known."));
-  return (*account)->gid;
+  Identity who{.uid = uid, .account = *std::move(account), .groups = {}};
+  if (who.account && geteuid() == 0) who.groups = groups_of(*who.account);
+  return who;
 }
 
-Result<void> add_user(api::RunSpec& spec, std::uint32_t uid) {
-  const auto account = find_account(uid);
-  if (!account) return std::unexpected(account.error());
+Result<void> add_user(api::RunSpec& spec, const Identity& who) {
   auto& environment = spec.environment;
-  if (*account) {
-    environment.try_emplace("HOME", (*account)->home);
-    environment.try_emplace("USER", (*account)->name);
-    environment.try_emplace("LOGNAME", (*account)->name);
-    environment.try_emplace("SHELL", (*account)->shell);
-    if (spec.directory.empty()) spec.directory = (*account)->home;
+  if (who.account) {
+    environment.try_emplace("HOME", who.account->home);
+    environment.try_emplace("USER", who.account->name);
+    environment.try_emplace("LOGNAME", who.account->name);
+    environment.try_emplace("SHELL", who.account->shell);
+    if (spec.directory.empty()) spec.directory = who.account->home;
   }
   environment.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
   if (spec.directory.empty()) spec.directory = "/";
   if (geteuid() != 0) return {};
-  if (!*account) {
-    return failed(cat("nobody knows the user ", uid, ", so the job's groups are not known."));
+  if (!who.account) {
+    return failed(cat("nobody knows the user ", who.uid, ", so the job's groups are not known."));
   }
-  spec.user =
-      api::RunSpec::User{.uid = uid, .gid = (*account)->gid, .groups = groups_of(**account)};
+  spec.user = api::RunSpec::User{.uid = who.uid, .gid = who.account->gid, .groups = who.groups};
   return {};
 }
 

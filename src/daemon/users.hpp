@@ -1,7 +1,7 @@
 // Users of the machine: names for numbers, and what a job of theirs runs with. The answers may come
 // from a directory service and take their time, or never come. One rule: what the loop asks is
 // answered at once, from what is known; who is not known yet is looked up in a thread. Only
-// add_user and look_up_group wait; they are called off the loop.
+// look_up_identity waits; it is called off the loop (directory.hpp).
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 #include <set>
 
 #include <vector>
@@ -33,18 +34,25 @@ namespace tangram::daemon {
 
 void doubt_users();
 
-// Fills in the user's groups (when we are root), home, shell and name where the spec has none.
-[[nodiscard]] Result<void> add_user(api::RunSpec& spec, std::uint32_t uid);
-
-// The user's own group, asked for now.
-[[nodiscard]] Result<std::uint32_t> look_up_group(std::uint32_t uid);
-
 struct Account {
   std::string name;
   std::string home;
   std::string shell;
   std::uint32_t gid = 0;
 };
+
+// Who a job runs as.
+struct Identity {
+  std::uint32_t uid = 0;
+  std::optional<Account> account;     // none: nobody knows the user
+  std::vector<std::uint32_t> groups;  // none unless we are root: nobody else can give them
+};
+
+// Asked for now.
+[[nodiscard]] Result<Identity> look_up_identity(std::uint32_t uid);
+
+// Fills in the user's groups (when we are root), home, shell and name where the spec has none.
+[[nodiscard]] Result<void> add_user(api::RunSpec& spec, const Identity& who);
 
 // What was found is remembered until it is doubted; that nobody is known or could be asked, for
 // half a minute. Who was known and cannot be asked about now stays who he was. Of too many, those

@@ -225,8 +225,8 @@ TEST(TheSystemsUsers, AreFound) {
   for (const std::uint32_t uid : {0U, 4'000'000'001U}) {
     while (!is_user_settled(uid)) std::this_thread::yield();
   }
-  EXPECT_EQ(look_up_group(0).value(), 0U);
-  EXPECT_FALSE(look_up_group(4'000'000'001).has_value());
+  EXPECT_EQ(look_up_identity(0).value().account.value().gid, 0U);
+  EXPECT_FALSE(look_up_identity(4'000'000'001).value().account.has_value());
   EXPECT_EQ(user_name(0), "root");
   EXPECT_EQ(group_of(0), 0U);
   EXPECT_EQ(user_name(4'000'000'001), "4000000001");

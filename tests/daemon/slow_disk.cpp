@@ -1,6 +1,7 @@
 // A disk that is slow, hangs or fails, for a process that is started with this library preloaded:
 // its fdatasync() takes TANGRAM_SLOW_DISK_MS longer, does not return while there is a file named
-// $TANGRAM_SLOW_DISK.hang, and fails while there is one named $TANGRAM_SLOW_DISK.fail.
+// $TANGRAM_SLOW_DISK.hang, and fails while there is one named $TANGRAM_SLOW_DISK.fail. Its fsync(),
+// which the store does without, does not return while there is one named $TANGRAM_SLOW_DISK.stuck.
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -24,4 +25,9 @@ extern "C" int fdatasync(int fd) {
     return -1;
   }
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+
+extern "C" int fsync(int fd) {
+  while (there_is(".stuck")) ::usleep(1'000);
+  return static_cast<int>(::syscall(SYS_fsync, fd));
 }
