@@ -1,7 +1,8 @@
 // Users of the machine: names for numbers, and what a job of theirs runs with. The answers may come
 // from a directory service and take their time, or never come. One rule: what the loop asks is
-// answered at once, from what is known; who is not known yet is looked up in a thread. Only
-// look_up_identity waits; it is called off the loop (directory.hpp).
+// answered at once, from what is known; who is not known yet is looked up in a thread, and however
+// many strangers are asked for, those who matter stay known. Only look_up_identity waits; it
+// is called off the loop (directory.hpp).
 #pragma once
 
 #include <chrono>
@@ -9,11 +10,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
-#include <set>
 
-#include <vector>
 #include "api/run_spec.hpp"
 #include "base/error.hpp"
 
@@ -28,11 +28,15 @@ namespace tangram::daemon {
 // Whether there is no point in waiting for a better answer: see KnownUsers.
 [[nodiscard]] bool is_user_settled(std::uint32_t uid);
 
-// From now on everybody is looked up again, once.
 // Whether it was found out who this is, or that there is no such user.
 [[nodiscard]] bool is_user_known(std::uint32_t uid);
 
+// From now on everybody is looked up again, once.
 void doubt_users();
+
+// Who is never forgotten, besides root and ourselves; asked on the loop, now and then.
+using Keep = std::function<std::set<std::uint32_t>()>;
+void keep_users(Keep whom);
 
 struct Account {
   std::string name;
@@ -63,6 +67,8 @@ class KnownUsers {
   // No account: there is no such user; an error: it could not be asked.
   using Lookup = std::function<Result<std::optional<Account>>(std::uint32_t uid)>;
   static constexpr std::chrono::seconds kPatience{2};
+  static constexpr std::size_t kMostKnown = 10'000;   // besides those who are kept
+  static constexpr std::size_t kMostWaiting = 1'000;  // to be looked up
 
   explicit KnownUsers(Lookup lookup);
 
@@ -70,16 +76,14 @@ class KnownUsers {
   [[nodiscard]] Account find(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
   // Whether find() gives what the lookup said, or that takes longer than a caller should wait.
   [[nodiscard]] bool is_settled(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
+  // Whether the lookup has said who this is, or that nobody is.
+  [[nodiscard]] bool is_known(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
   void doubt();
+  void keep(Keep whom);
 
  private:
   struct Parts;
   std::shared_ptr<Parts> parts_;  // a lookup that hangs has its share, and nobody waits for it
-  static constexpr std::size_t kMostKnown = 10'000;   // besides those who are kept
-  static constexpr std::size_t kMostWaiting = 1'000;  // to be looked up
 };
 
 }  // namespace tangram::daemon
-  // Whether the lookup has said who this is, or that nobody is.
-  [[nodiscard]] bool is_known(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
-  void keep(Keep whom);
