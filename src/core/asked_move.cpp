@@ -2,6 +2,7 @@
 #include "core/asked_move.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/text.hpp"
@@ -28,21 +29,48 @@ Result<void> check_job(const Job& job) {
   return {};
 }
 
+// What does not depend on where the job is to go.
+std::vector<Restraining> what_restrains_anywhere(const Node& node, const Job& job) {
+  const Restraint& restraint = node.tuning().restraint;
+  std::vector<Restraining> by;
+  if (node.moves_under_way() >= restraint.most_moves) by.push_back({RestraintKind::kMostMoves});
+  if (node.tuning().migration == "off") by.push_back({RestraintKind::kOff});
+  const Instant opens = window_opens(restraint.window, node.now());
+  if (opens != node.now()) by.push_back({RestraintKind::kWindow, opens});
+  if (job.cooldown_until > node.now()) by.push_back({RestraintKind::kCooldown, job.cooldown_until});
+  return by;
+}
+
 constexpr const char* kOperatorMay = "; an administrator of the node can move it all the same.";
 
-// What does not depend on where the job is to go.
-Result<void> check_restraint(const Node& node, const Job& job) {
-  const std::string name = cat("job ", job.id.value());
-  if (node.tuning().migration == "off") {
-    return not_now(cat("moves are switched off on this node (migration = off)", kOperatorMay));
+std::unexpected<Error> refusal(const Node& node, const Job& job, const Restraining& by,
+                               const Slot& to) {
+  switch (by.by) {
+    case RestraintKind::kMostMoves:
+      return not_now(cat("as many moves as restraint.most_moves allows (",
+                         node.tuning().restraint.most_moves,
+                         ") are under way; ask again, or tune it."));
+    case RestraintKind::kOff:
+      return not_now(cat("moves are switched off on this node (migration = off)", kOperatorMay));
+    case RestraintKind::kWindow:
+      return not_now(cat("it is not the time of day for moves (window)", kOperatorMay));
+    case RestraintKind::kCooldown: {
+      const auto left = std::chrono::ceil<std::chrono::seconds>(*by.until - node.now());
+      return not_now(cat("job ", job.id.value(), " was moved just now and stays where it is for ",
+                         left.count(), " s more (cooldown)", kOperatorMay));
+    }
+    case RestraintKind::kProtectHead:
+      break;
   }
-  if (window_opens(node.tuning().restraint.window, node.now()) != node.now()) {
-    return not_now(cat("it is not the time of day for moves (window)", kOperatorMay));
-  }
-  if (job.cooldown_until > node.now()) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(job.cooldown_until - node.now());
-    return not_now(cat(name, " was moved just now and stays where it is for ", left.count(),
-                       " s more (cooldown)", kOperatorMay));
+  return not_now(cat("gpu ", to.gpu.value(), ":", int{to.start},
+                     " is a place that the first waiting job could use (protect_head)",
+                     kOperatorMay));
+}
+
+// `restrained`: all of it holds, as for an owner; else only what holds for everybody.
+Result<void> check_restraint(const Node& node, const Job& job, bool restrained) {
+  for (const Restraining& by : what_restrains_anywhere(node, job)) {
+    if (restrained || by.by == RestraintKind::kMostMoves) return refusal(node, job, by, {});
   }
   return {};
 }
@@ -52,9 +80,7 @@ Result<void> check_head(const Node& node, const Job& job, const Slot& slot) {
   const mig::Placement place{*node.profile_on(gpu.model, job.profile), slot.start};
   const mig::Occupancy after = node.model(gpu.model).with(gpu.projected, place);
   if (!takes_place_of_head(node, gpu.model, gpu.projected, after)) return {};
-  return not_now(cat("gpu ", slot.gpu.value(), ":", int{slot.start},
-                     " is a place that the first waiting job could use (protect_head)",
-                     kOperatorMay));
+  return refusal(node, job, {RestraintKind::kProtectHead}, slot);
 }
 
 std::string starts_of(const mig::Profile& profile) {
@@ -87,18 +113,28 @@ Result<Slot> find_slot(const Node& node, const Job& job, const Slot& wanted) {
 
 }  // namespace
 
+std::string_view name_of(RestraintKind kind) {
+  static constexpr std::array<std::string_view, 5> kWords{"most_moves", "migration", "window",
+                                                          "cooldown", "protect_head"};
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
+std::vector<Restraining> what_restrains(const Node& node, const Job& job, GpuId to,
+                                        mig::Occupancy before, mig::Occupancy after) {
+  std::vector<Restraining> by = what_restrains_anywhere(node, job);
+  if (takes_place_of_head(node, node.gpu(to).model, before, after)) {
+    by.push_back({RestraintKind::kProtectHead});
+  }
+  return by;
+}
+
 Result<Move> asked_move(const Node& node, const Policies& policies, const MoveAsked& asked) {
   const JobSlot s = node.find_job(asked.job);
   if (s == kNoJob) return not_found(cat("there is no job ", asked.job.value(), "."));
   const Job& job = node.job(s);
   if (auto can = check_job(job); !can) return std::unexpected(can.error());
-  const std::uint32_t most = node.tuning().restraint.most_moves;
-  if (node.moves_under_way() >= most) {
-    return not_now(cat("as many moves as restraint.most_moves allows (", most,
-                       ") are under way; ask again, or tune it."));
-  }
-  if (asked.restrained) {
-    if (auto may = check_restraint(node, job); !may) return std::unexpected(may.error());
+  if (auto may = check_restraint(node, job, asked.restrained); !may) {
+    return std::unexpected(may.error());
   }
   std::optional<Slot> slot;
   if (!asked.anywhere) {

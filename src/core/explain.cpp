@@ -11,7 +11,10 @@ namespace {
 
 NoCandidate why_none(const Node& node, const Request& request, bool only_idle, GpuId g) {
   const Gpu& gpu = node.gpu(g);
-  if (!gpu.takes_jobs()) return NoCandidate::kOutOfService;
+  if (gpu.health == Health::kLost) return NoCandidate::kLost;
+  if (gpu.health == Health::kUnresponsive) return NoCandidate::kUnresponsive;
+  if (gpu.draining) return NoCandidate::kDraining;
+  if (gpu.cordoned) return NoCandidate::kCordoned;
   const auto profile = node.profile_on(gpu.model, request.profile);
   if (!profile) return NoCandidate::kNoProfile;
   if (only_idle || node.partitioning() == Partitioning::kStatic) return NoCandidate::kNoIdle;
@@ -22,11 +25,33 @@ NoCandidate why_none(const Node& node, const Request& request, bool only_idle, G
   return NoCandidate::kBackOff;
 }
 
+// What no job's end removes from the places where the profile could stand.
+std::vector<Standing> standing_in(const Node& node, ProfileName name, GpuId g) {
+  const auto profile = node.profile_on(node.gpu(g).model, name);
+  if (!node.gpu(g).takes_jobs() || !profile) return {};
+  const mig::Model& model = node.model(g);
+  mig::SliceMask places = 0;
+  for (const int start : model.profile(*profile).starts) {
+    places |= model.range({*profile, static_cast<std::uint8_t>(start)});
+  }
+  std::vector<Standing> standing;
+  for (const Entry& e : node.entries(g)) {
+    const bool stays = e.state == EntryState::kForeign || e.state == EntryState::kQuarantined;
+    if (!stays || (model.range(e.placement) & places) == 0) continue;
+    standing.push_back({model.profile(e.placement.profile).name, e.placement.start, e.state});
+  }
+  std::ranges::sort(standing, {}, &Standing::start);
+  return standing;
+}
+
 }  // namespace
 
 std::string_view name_of(NoCandidate why) {
-  static constexpr std::array<std::string_view, 7> kWords{
-      "out of service",
+  static constexpr std::array<std::string_view, 10> kWords{
+      "cordoned",
+      "draining",
+      "unresponsive: the driver does not answer for it",
+      "lost: the driver has it no more",
       "does not have the profile",
       "its instance limits admit no more",
       "too few free slices",
@@ -51,7 +76,8 @@ ArrivalExplanation explain_arrival(const Node& node, const PlacementPolicy& poli
                                    policy.key(node, request, slot)});
     });
     if (result.candidates.size() == before) {
-      result.without.push_back({g, why_none(node, request, policy.only_idle, g)});
+      result.without.push_back(
+          {g, why_none(node, request, policy.only_idle, g), standing_in(node, request.profile, g)});
     }
   }
   std::ranges::sort(result.candidates, {}, [](const ExplainedCandidate& c) {

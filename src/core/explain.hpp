@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/asked_move.hpp"
 #include "core/node.hpp"
 #include "core/policy.hpp"
 #include "mig/frag_cost.hpp"
@@ -24,7 +26,10 @@ struct ExplainedCandidate {
 
 // Why a GPU has no candidate for a profile.
 enum class NoCandidate : std::uint8_t {
-  kOutOfService,  // cordoned, draining, unresponsive or lost
+  kCordoned,
+  kDraining,      // cordoned, and its jobs are moved away or awaited
+  kUnresponsive,  // the driver does not answer for it
+  kLost,          // the driver has it no more
   kNoProfile,     // this model does not have it
   kLimit,         // the instance limits (+me …) do not admit one more
   kSlicesShort,   // fewer compute or memory slices are left than it needs
@@ -34,9 +39,17 @@ enum class NoCandidate : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(NoCandidate why);
 
+// An instance that no job's end removes: foreign or quarantined.
+struct Standing {
+  std::string profile;
+  std::uint8_t start = 0;
+  EntryState state = EntryState::kForeign;
+};
+
 struct GpuWithout {
   GpuId gpu;
   NoCandidate why = NoCandidate::kSlicesShort;
+  std::vector<Standing> standing = {};  // at its legal places, by start; of GPUs in service
 };
 
 struct ArrivalExplanation {
@@ -53,9 +66,17 @@ struct ArrivalExplanation {
                                                  const Request& request);
 
 // A way to make room: these moves, in this order, each asked for when the one before is over, and
-// then the slot is free. The first of them would be begun now.
+// then the slot is free. What is asked for by hand is begun unless what restrains it says no: see
+// asked_move.hpp.
 struct Room {
   std::vector<Move> moves;
+  Slot slot;
+  std::vector<std::vector<Restraining>> restrained = {};  // of each move; as things are now
+};
+
+// Room that comes by itself: once these jobs, which are being stopped or moved away, have left.
+struct RoomToCome {
+  std::vector<JobId> jobs;
   Slot slot;
 };
 
@@ -63,7 +84,8 @@ struct WaitingExplanation {
   std::vector<GpuWithout> without;               // why no GPU can take it now
   std::vector<Room> moves_that_make_room;        // fewest moves first, at most kMostRooms
   std::vector<JobId> departures_that_make_room;  // jobs each of whose end alone would do
-  std::vector<ProfileName> fits_now;             // profiles that some GPU could take at once
+  std::optional<RoomToCome> to_come = {};        // the one that awaits the fewest jobs
+  std::vector<ProfileName> fits_now = {};        // profiles that some GPU could take at once
 };
 inline constexpr std::size_t kMostRooms = 5;
 inline constexpr std::size_t kMostMovesPerRoom = 3;

@@ -18,12 +18,9 @@ Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id) {
     if (b.until <= node.now()) continue;
     result.retry_at = std::min(result.retry_at.value_or(b.until), b.until);
   }
-  if (job.phase == JobPhase::kQueued) {
-    for (JobSlot at = node.queue_head(); at != s; at = node.job(at).queue_after) {
-      result.ahead.push_back(node.job(at).id);
-    }
-  }
   if (job.phase == JobPhase::kQueued || job.phase == JobPhase::kHeld) {
+    result.ahead = scheduler.ahead_of(job.profile, job.order);
+    if (job.phase == JobPhase::kQueued) result.ahead.pop_back();  // itself
     const Request request{.profile = job.profile, .avoid = job.back_offs};
     result.waiting = explain_waiting(node, *scheduler.policies().placement, request);
   }

@@ -14,8 +14,10 @@ namespace tangram::core {
 
 struct JobExplanation {
   JobPhase phase = JobPhase::kQueued;
-  std::uint8_t holds = 0;    // HoldCause bits, if held
-  std::vector<JobId> ahead;  // in the queue, the head first; the queue is strict: they come first
+  std::uint8_t holds = 0;  // HoldCause bits, if held
+  // In the queue, the head first; the queue is strict: they come first. Of one that is held: those
+  // that would if it were let go now.
+  std::vector<JobId> ahead;
   std::optional<Instant> retry_at;  // when the first of its failed places may be tried again
   std::optional<WaitingExplanation> waiting;  // of a queued or held job
 };

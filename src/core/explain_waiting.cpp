@@ -1,10 +1,13 @@
 // See explain.hpp: why a job waits and what would unblock it. A way to make room is found by
 // taking a legal place of the wanted profile and finding other places for the movable jobs that
 // stand there, one after the other, each into slices that are free at that moment (replica first).
-// Only moves that would be begun if they were asked for now are named (see asked_move.hpp).
+// What restrains such a move now is said of each (see asked_move.hpp); nothing else would keep it
+// from being begun if it were asked for.
 #include <algorithm>
 #include <map>
 
+#include "core/asked_move.hpp"
+#include "core/candidates.hpp"
 #include "core/explain.hpp"
 #include "core/restraint.hpp"
 #include "mig/limits.hpp"
@@ -17,15 +20,31 @@ class Overlay {
  public:
   explicit Overlay(const Node& node) : node_(node) {}
 
-  [[nodiscard]] mig::Occupancy of(GpuId g) const {
-    const auto it = changed_.find(g);
-    return it == changed_.end() ? node_.gpu(g).occupied : it->second;
+  [[nodiscard]] mig::Occupancy of(GpuId g) const { return stand(g).occupied; }
+  [[nodiscard]] mig::Occupancy projected(GpuId g) const { return stand(g).projected; }
+  void put(GpuId g, mig::Placement p) {
+    const mig::Model& model = node_.model(g);
+    const Stand after{model.with(of(g), p), model.with(projected(g), p)};
+    changed_.insert_or_assign(g, after);
   }
-  void set(GpuId g, mig::Occupancy o) { changed_[g] = o; }
+  void take(GpuId g, mig::Placement p) {
+    const mig::Model& model = node_.model(g);
+    const Stand after{model.without(of(g), p), model.without(projected(g), p)};
+    changed_.insert_or_assign(g, after);
+  }
 
  private:
+  struct Stand {
+    mig::Occupancy occupied;
+    mig::Occupancy projected;
+  };
+  [[nodiscard]] Stand stand(GpuId g) const {
+    const auto it = changed_.find(g);
+    return it == changed_.end() ? Stand{node_.gpu(g).occupied, node_.gpu(g).projected} : it->second;
+  }
+
   const Node& node_;
-  std::map<GpuId, mig::Occupancy> changed_;
+  std::map<GpuId, Stand> changed_;
 };
 
 // Where the job can go so that it leaves `keep_free` of GPU `g` alone: on g if possible, else the
@@ -62,23 +81,27 @@ std::optional<Slot> other_place(const Node& node, const Overlay& overlay, GpuId 
   return std::nullopt;
 }
 
+bool is_ending(const Node& node, const Entry& e) {
+  return e.leaving || node.job(e.job).phase == JobPhase::kStopping;
+}
+
 // What stands in the range, if all of it are jobs.
 std::optional<std::vector<Entry>> jobs_in(const Node& node, GpuId g, mig::SliceMask range) {
   std::vector<Entry> jobs;
   for (const Entry& e : node.entries(g)) {
     if (!e.occupies() || (node.model(g).range(e.placement) & range) == 0) continue;
-    if (e.state != EntryState::kHeld || e.leaving) return std::nullopt;
+    if (e.state != EntryState::kHeld) return std::nullopt;
     jobs.push_back(e);
   }
   return jobs;
 }
 
-// Whether the instance limits admit the profile once those jobs have left the GPU.
+// Whether the instance limits admit the profile once those instances are gone.
 bool admitted_without(const Node& node, GpuId g, mig::ProfileIndex profile,
-                      const std::vector<JobSlot>& gone) {
+                      const std::vector<InstanceId>& gone) {
   std::vector<mig::ProfileIndex> present;
   for (const Entry& e : node.entries(g)) {
-    if (!e.occupies() || std::ranges::find(gone, e.job) != gone.end()) continue;
+    if (!e.occupies() || std::ranges::find(gone, e.id) != gone.end()) continue;
     present.push_back(e.placement.profile);
   }
   return mig::within_limits(node.model(g), present, profile);
@@ -90,19 +113,77 @@ std::optional<Room> room_at(const Node& node, const Slot& slot, mig::ProfileInde
   const mig::SliceMask range = model.range({profile, slot.start});
   Overlay overlay(node);
   Room room{.moves = {}, .slot = slot};
-  std::vector<JobSlot> gone;
+  std::vector<InstanceId> gone;
   for (const Entry& e : jobs) {
-    if (!could_move(node.job(e.job))) return std::nullopt;  // a cooldown restrains no people
+    const Job& job = node.job(e.job);
+    if (!could_move(job)) return std::nullopt;
     const auto to = other_place(node, overlay, slot.gpu, range, e.placement.profile, only_idle);
     if (!to) return std::nullopt;
     const MoveKind kind = to->gpu == slot.gpu ? MoveKind::kIntra : MoveKind::kInter;
-    room.moves.push_back({node.job(e.job).id, slot.gpu, *to, kind, e.job});
-    overlay.set(to->gpu, model.with(overlay.of(to->gpu), {e.placement.profile, to->start}));
-    overlay.set(slot.gpu, model.without(overlay.of(slot.gpu), e.placement));
-    if (kind == MoveKind::kInter) gone.push_back(e.job);
+    room.moves.push_back({job.id, slot.gpu, *to, kind, e.job});
+    const mig::Occupancy before = overlay.projected(to->gpu);
+    overlay.put(to->gpu, {e.placement.profile, to->start});
+    room.restrained.push_back(
+        what_restrains(node, job, to->gpu, before, overlay.projected(to->gpu)));
+    overlay.take(slot.gpu, e.placement);
+    if (kind == MoveKind::kInter) gone.push_back(e.id);
   }
   if (!admitted_without(node, slot.gpu, profile, gone)) return std::nullopt;
   return room;
+}
+
+// One place that the profile could have, and what has to go from there.
+class Place {
+ public:
+  Place(const Node& node, bool only_idle, GpuId g, mig::Placement p)
+      : node_(node), only_idle_(only_idle), slot_{g, p.start, only_idle}, placement_(p) {}
+
+  void look(WaitingExplanation& result) const {
+    const auto jobs = jobs_in(node_, slot_.gpu, node_.model(slot_.gpu).range(placement_));
+    if (!jobs || jobs->empty()) return;
+    // What a job leaves behind must be the very instance if none may be made.
+    if (only_idle_ && jobs->front().placement != placement_) return;
+    const auto ending = [&](const Entry& e) { return is_ending(node_, e); };
+    if (std::ranges::all_of(*jobs, ending)) await(*jobs, result.to_come);
+    const auto leaving = [](const Entry& e) { return e.leaving; };
+    if (std::ranges::any_of(*jobs, leaving) || jobs->size() > kMostMovesPerRoom) return;
+    if (jobs->size() == 1 && admitted(*jobs)) {
+      result.departures_that_make_room.push_back(node_.job(jobs->front().job).id);
+    }
+    if (auto room = room_at(node_, slot_, placement_.profile, *jobs, only_idle_)) {
+      result.moves_that_make_room.push_back(*std::move(room));
+    }
+  }
+
+ private:
+  [[nodiscard]] bool admitted(const std::vector<Entry>& without) const {
+    std::vector<InstanceId> gone;
+    for (const Entry& e : without) gone.push_back(e.id);
+    return admitted_without(node_, slot_.gpu, placement_.profile, gone);
+  }
+  void await(const std::vector<Entry>& jobs, std::optional<RoomToCome>& best) const {
+    if ((best && best->jobs.size() <= jobs.size()) || !admitted(jobs)) return;
+    best = RoomToCome{{}, slot_};
+    for (const Entry& e : jobs) best->jobs.push_back(node_.job(e.job).id);
+    std::ranges::sort(best->jobs);
+  }
+
+  const Node& node_;
+  bool only_idle_;
+  Slot slot_;
+  mig::Placement placement_;
+};
+
+// Each once, the best first.
+void put_in_order(WaitingExplanation& result) {
+  std::ranges::sort(result.moves_that_make_room, {},
+                    [](const Room& r) { return std::pair(r.moves.size(), r.slot); });
+  if (result.moves_that_make_room.size() > kMostRooms) {
+    result.moves_that_make_room.resize(kMostRooms);
+  }
+  std::ranges::sort(result.departures_that_make_room);
+  const auto twice = std::ranges::unique(result.departures_that_make_room);
+  result.departures_that_make_room.erase(twice.begin(), twice.end());
 }
 
 }  // namespace
@@ -112,36 +193,18 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
   WaitingExplanation result;
   result.without = explain_arrival(node, policy, request).without;
   const bool only_idle = policy.only_idle || node.partitioning() == Partitioning::kStatic;
-  const bool moves_begin = node.moves_under_way() < node.tuning().restraint.most_moves;
   for (std::uint32_t i = 0; i < node.gpu_count(); ++i) {
     const Gpu& gpu = node.gpu(GpuId(i));
     const auto profile = node.profile_on(gpu.model, request.profile);
     if (!gpu.takes_jobs() || !profile) continue;
-    const mig::Model& model = node.model(gpu.model);
-    for (const int start : model.profile(*profile).starts) {
+    for (const int start : node.model(gpu.model).profile(*profile).starts) {
       const mig::Placement p{*profile, static_cast<std::uint8_t>(start)};
-      const auto jobs = jobs_in(node, GpuId(i), model.range(p));
-      if (!jobs || jobs->empty() || jobs->size() > kMostMovesPerRoom) continue;
-      // What a job leaves behind must be the very instance if none may be made.
-      if (only_idle && jobs->front().placement != p) continue;
-      if (jobs->size() == 1 && admitted_without(node, GpuId(i), *profile, {jobs->front().job})) {
-        result.departures_that_make_room.push_back(node.job(jobs->front().job).id);
-      }
-      if (!moves_begin) continue;
-      const Slot slot{GpuId(i), p.start, only_idle};
-      if (auto room = room_at(node, slot, *profile, *jobs, only_idle)) {
-        result.moves_that_make_room.push_back(*std::move(room));
+      if (!avoided(node, request, GpuId(i), start)) {
+        Place(node, only_idle, GpuId(i), p).look(result);
       }
     }
   }
-  std::ranges::sort(result.moves_that_make_room, {},
-                    [](const Room& r) { return std::pair(r.moves.size(), r.slot); });
-  if (result.moves_that_make_room.size() > kMostRooms) {
-    result.moves_that_make_room.resize(kMostRooms);
-  }
-  std::ranges::sort(result.departures_that_make_room);
-  const auto twice = std::ranges::unique(result.departures_that_make_room);
-  result.departures_that_make_room.erase(twice.begin(), twice.end());
+  put_in_order(result);
   for (std::size_t n = 0; n < node.name_count(); ++n) {
     const ProfileName name(static_cast<std::uint16_t>(n));
     Request other = request;

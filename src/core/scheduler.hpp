@@ -51,6 +51,8 @@ class Scheduler {
   [[nodiscard]] const Policies& policies() const { return policies_; }
   [[nodiscard]] std::vector<JobId> waiting() const;  // in the order of the queue
   [[nodiscard]] std::size_t waiting_count() const { return queue_length_; }
+  // Those in the queue before which a job of this profile and order of submission would not come.
+  [[nodiscard]] std::vector<JobId> ahead_of(ProfileName profile, std::uint64_t order) const;
   [[nodiscard]] bool awaits_planning(GpuId g) const {
     return ask_.contains(g.value()) || asleep_.contains(g.value());
   }
@@ -95,7 +97,10 @@ class Scheduler {
   void hold(JobSlot s, HoldCause cause);
   void unhold(JobSlot s, HoldCause cause);
   void review_servable();
-  [[nodiscard]] Waiting waiting_view(const Job& job) const;
+  [[nodiscard]] Waiting waiting_view(ProfileName profile, std::uint64_t order) const;
+  [[nodiscard]] Waiting waiting_view(const Job& job) const {
+    return waiting_view(job.profile, job.order);
+  }
 
   // scheduler_instances.cpp
   void on(const InstanceCreated& e);

@@ -7,11 +7,11 @@
 
 namespace tangram::core {
 
-Waiting Scheduler::waiting_view(const Job& job) const {
-  Waiting waiting{.order = job.order};
+Waiting Scheduler::waiting_view(ProfileName profile, std::uint64_t order) const {
+  Waiting waiting{.order = order};
   for (std::size_t m = 0; m < node_.model_count(); ++m) {
     const ModelId model(static_cast<std::uint8_t>(m));
-    if (const auto p = node_.profile_on(model, job.profile)) {
+    if (const auto p = node_.profile_on(model, profile)) {
       waiting.memory_slices = node_.model(model).profile(*p).memory_slices;
       waiting.compute_slices = node_.model(model).profile(*p).compute_slices;
       break;
@@ -117,6 +117,18 @@ void Scheduler::review_servable() {
     if (servable && held) unhold(s, kHoldUnservable);
     if (!servable && !held) hold(s, kHoldUnservable);
   }
+}
+
+// As enqueue() finds its place: from the tail.
+std::vector<JobId> Scheduler::ahead_of(ProfileName profile, std::uint64_t order) const {
+  std::vector<JobId> ids = waiting();
+  const Waiting mine = waiting_view(profile, order);
+  JobSlot last = queue_tail_;
+  while (last != kNoJob && policies_.queue->before(mine, waiting_view(look(last)))) {
+    last = look(last).queue_before;
+    ids.pop_back();
+  }
+  return ids;
 }
 
 std::vector<JobId> Scheduler::waiting() const {

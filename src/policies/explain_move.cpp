@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+#include <variant>
 
+#include "base/text.hpp"
 #include "core/restraint.hpp"
 #include "policies/migration.hpp"
 
@@ -51,7 +54,58 @@ bool better(const ExplainedMove& a, const ExplainedMove& b) {
   return key(a) < key(b);
 }
 
+// The move of the job that these actions begin.
+const core::MoveReport* begun_in(const core::Actions& actions, core::JobId job) {
+  for (const core::Action& action : actions) {
+    const auto* report = std::get_if<core::MoveReport>(&action);
+    if (report != nullptr && report->job == job && report->news == core::MoveNews::kBegun) {
+      return report;
+    }
+  }
+  return nullptr;
+}
+
+// The most at a time keeps moves from beginning and is not weighed.
+core::TuningChanged without_moves(core::Tuning tuning, const core::Policies& policies) {
+  tuning.restraint.most_moves = 0;
+  return {std::move(tuning), policies};
+}
+
+// The state in which the first move of the step was chosen.
+core::Scheduler when_planned(const core::Scheduler& before, Instant at, const core::Event& event) {
+  core::Scheduler then = before;
+  core::Actions ignored;
+  then.step(then.node().now(), without_moves(then.node().tuning(), then.policies()), ignored);
+  const auto* changed = std::get_if<core::TuningChanged>(&event);
+  then.step(at, changed != nullptr ? without_moves(changed->tuning, changed->policies) : event,
+            ignored);
+  return then;
+}
+
 }  // namespace
+
+Result<MoveExplanation> explain_move_made(const core::Scheduler& before, Instant at,
+                                          const core::Event& event, core::JobId job) {
+  core::Scheduler after = before;
+  core::Actions actions;
+  after.step(at, event, actions);
+  const core::MoveReport* made = begun_in(actions, job);
+  if (made == nullptr) {
+    return not_found(cat("no move of job ", job.value(), " was begun in that step."));
+  }
+  const bool by_method =
+      made->kind == core::MoveKind::kIntra || made->kind == core::MoveKind::kInter;
+  MoveExplanation explained;
+  if (by_method) explained = explain_move(when_planned(before, at, event).node(), made->to);
+  if (!explained.candidates.empty()) {
+    const core::Move& best = explained.candidates.front().move;
+    if (best.job == job && best.to.gpu == made->to && best.to.start == made->start) {
+      return explained;
+    }
+  }
+  return failed(cat("the step in which the move of job ", job.value(),
+                    " was begun did too much at once for its decision to be rebuilt."));
+}
 
 MoveExplanation explain_move(const core::Node& node, core::GpuId to) {
   const core::Gpu& gpu = node.gpu(to);

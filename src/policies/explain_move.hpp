@@ -1,12 +1,16 @@
 // Why a move: all moves that the paper's method weighs for a GPU that a job has left, with what
-// they are weighed by. Computed on request. One rule: the first one is the one next_move gives; a
-// test holds the two together.
+// they are weighed by. Computed on request, of the present or of a step of the past. One rule: the
+// first one is the one next_move gives; a test holds the two together.
 #pragma once
 
 #include <vector>
 
+#include "base/error.hpp"
+#include "base/instant.hpp"
+#include "core/event.hpp"
 #include "core/node.hpp"
 #include "core/policy.hpp"
+#include "core/scheduler.hpp"
 #include "mig/frag_cost.hpp"
 
 namespace tangram::policies {
@@ -26,5 +30,12 @@ struct MoveExplanation {
 };
 
 [[nodiscard]] MoveExplanation explain_move(const core::Node& node, core::GpuId to);
+
+// Of a move that the step (at, event) began by itself; `before` is the scheduler before it. The
+// first candidate is the move that was made. An error if that step began no such move, or did so
+// much else that the decision cannot be rebuilt, or a policy of another kind made it; never a wrong
+// answer.
+[[nodiscard]] Result<MoveExplanation> explain_move_made(const core::Scheduler& before, Instant at,
+                                                        const core::Event& event, core::JobId job);
 
 }  // namespace tangram::policies

@@ -75,50 +75,88 @@ bool is_candidate(const core::Node& node, const core::PlacementPolicy& policy,
   });
 }
 
-TEST(Explain, WhatIsSaidToMakeRoomMakesRoom) {
-  const core::PlacementPolicy& policy = **policies::find_placement("paper");
+bool restrains_everybody(const core::Restraining& each) {
+  return each.by == core::RestraintKind::kMostMoves;
+}
+
+// The moves one after the other, each refused exactly to those whom what is said restrains; false:
+// nobody may make them all.
+bool make_moves(core::Node& node, const core::Room& room) {
   const core::Policies all = *policies::find_policies({});
+  EXPECT_EQ(room.restrained.size(), room.moves.size());
+  for (std::size_t i = 0; i < room.moves.size(); ++i) {
+    const core::Move& move = room.moves[i];
+    core::MoveAsked asked{
+        .job = move.job, .anywhere = false, .gpu = move.to.gpu, .start = move.to.start};
+    asked.restrained = true;
+    EXPECT_EQ(core::asked_move(node, all, asked).has_value(), room.restrained[i].empty());
+    asked.restrained = false;
+    const auto made = core::asked_move(node, all, asked);
+    const bool none = std::ranges::any_of(room.restrained[i], restrains_everybody);
+    EXPECT_EQ(made.has_value(), !none) << (made ? "" : made.error().message);
+    if (none) return false;
+    core::apply_at_once(node, move);
+  }
+  return true;
+}
+
+TEST(Explain, WhatIsSaidToMakeRoomMakesRoomForWhomItSays) {
+  const core::PlacementPolicy& policy = **policies::find_placement("paper");
   int rooms = 0;
-  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
-    const core::Node node = random_node(seed);
+  int restrained = 0;
+  for (std::uint64_t seed = 1; seed <= 2'000 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    core::Snapshot snapshot = random_snapshot(random, 1 + random.below(12));
+    if (random.chance(100)) snapshot.tuning.restraint.most_moves = 0;
+    if (random.chance(200)) snapshot.tuning.migration = "off";
+    core::Node node = *core::build(snapshot);
     for (std::size_t i = 0; i < node.name_count(); ++i) {
       const core::Request request{.profile = name_at(i)};
       if (core::choose(node, policy, request)) continue;
       for (const core::Room& room :
            core::explain_waiting(node, policy, request).moves_that_make_room) {
         core::Node after = node;
-        for (const core::Move& move : room.moves) {
-          const auto asked = core::asked_move(
-              after, all,
-              {.job = move.job, .anywhere = false, .gpu = move.to.gpu, .start = move.to.start});
-          ASSERT_TRUE(asked) << asked.error().message << " seed " << seed;
-          core::apply_at_once(after, move);
-        }
-        ASSERT_TRUE(is_candidate(after, policy, request, room.slot))
-            << node.name(request.profile) << ", seed " << seed;
+        restrained += room.restrained.front().empty() ? 0 : 1;
+        if (!make_moves(after, room)) continue;
+        ASSERT_TRUE(is_candidate(after, policy, request, room.slot)) << node.name(request.profile);
         ++rooms;
       }
     }
   }
   EXPECT_GT(rooms, 500);
+  EXPECT_GT(restrained, 100);
 }
 
-// A move that would be refused makes no room: as many as may be are under way.
-TEST(Explain, NamesNoMoveWhereNoneWouldBeBegun) {
-  const core::PlacementPolicy& policy = **policies::find_placement("paper");
-  int waits = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    Random random(seed);
-    core::Snapshot snapshot = random_snapshot(random, 1 + random.below(12));
-    snapshot.tuning.restraint.most_moves = 0;
-    const core::Node node = *core::build(snapshot);
-    for (std::size_t i = 0; i < node.name_count(); ++i) {
-      const auto explained = core::explain_waiting(node, policy, {.profile = name_at(i)});
-      ASSERT_TRUE(explained.moves_that_make_room.empty()) << "seed " << seed;
-      waits += explained.departures_that_make_room.empty() ? 0 : 1;
+// protect_head is about the job that waits first: one that a move would take a place from.
+TEST(Explain, EveryRestraintIsNamed) {
+  Random random(7);
+  int headed = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    RandomNode random_node(random, 1 + random.below(4));
+    for (int n = 0; n < 20; ++n) random_node.change();
+    const core::Node& node = random_node.node();
+    const core::PlacementPolicy& policy = **policies::find_placement("paper");
+    if (node.queue_head() == core::kNoJob || !node.tuning().restraint.protect_head) continue;
+    const core::Request request{.profile = name_at(random.below(node.name_count()))};
+    if (core::choose(node, policy, request)) continue;
+    for (const core::Room& room :
+         core::explain_waiting(node, policy, request).moves_that_make_room) {
+      const core::Move& move = room.moves.front();
+      const auto asked = core::asked_move(node, *policies::find_policies({}),
+                                          {.job = move.job,
+                                           .anywhere = false,
+                                           .gpu = move.to.gpu,
+                                           .start = move.to.start,
+                                           .restrained = true});
+      ASSERT_EQ(asked.has_value(), room.restrained.front().empty()) << i;
+      headed += std::ranges::any_of(room.restrained.front(), [](const core::Restraining& each) {
+        return each.by == core::RestraintKind::kProtectHead;
+      });
     }
+    if (headed > 20) return;
   }
-  EXPECT_GT(waits, 0);  // what else would make room is still said
+  FAIL() << "too few moves would take a place from the first: " << headed;
 }
 
 TEST(Explain, SaysWhatBlocksAndWhatWouldUnblock) {
@@ -140,6 +178,61 @@ TEST(Explain, SaysWhatBlocksAndWhatWouldUnblock) {
   EXPECT_EQ(explained.moves_that_make_room[0].moves[0].to.start, 6);
   EXPECT_THAT(explained.departures_that_make_room,
               testing::ElementsAre(core::JobId(1), core::JobId(3)));
+}
+
+// Whatever keeps a GPU from taking jobs, by its own name; and what no job's end removes.
+TEST(Explain, NamesTheCulprit) {
+  core::Scheduler scheduler({}, *policies::find_policies({}));
+  core::Actions actions;
+  const auto step = [&](const core::Event& event) { scheduler.step(Instant(), event, actions); };
+  const auto model = std::make_shared<mig::Model>(**mig::find_model("A100-40GB"));
+  for (int i = 0; i < 5; ++i) step(core::GpuAdded{model, {}});
+  const auto gpu = [](std::uint32_t g) { return core::GpuId(g); };
+  step(core::GpuCordoned{gpu(0)});
+  step(core::ForeignSeen{gpu(1), {*model->find_profile("3g.20gb"), 4}});
+  step(core::GpuHealth{gpu(2), core::Health::kUnresponsive});
+  step(core::GpuHealth{gpu(3), core::Health::kLost});
+  step(core::ForeignSeen{gpu(4), {*model->find_profile("1g.5gb"), 0}});
+  step(core::GpuDrained{gpu(4)});
+  const core::Node& node = scheduler.node();
+  const auto without = core::explain_waiting(node, *scheduler.policies().placement,
+                                             {.profile = *node.find_name("7g.40gb")})
+                           .without;
+  std::vector<core::NoCandidate> why;
+  for (const core::GpuWithout& each : without) why.push_back(each.why);
+  EXPECT_THAT(why, testing::ElementsAre(
+                       core::NoCandidate::kCordoned, core::NoCandidate::kSlicesShort,
+                       core::NoCandidate::kUnresponsive, core::NoCandidate::kLost, testing::_));
+  ASSERT_EQ(without[1].standing.size(), 1U);
+  EXPECT_EQ(without[1].standing[0].start, 4);
+  EXPECT_EQ(without[1].standing[0].state, core::EntryState::kForeign);
+  EXPECT_TRUE(without[4].standing.empty());  // out of service is reason enough
+}
+
+// A job that is being stopped: there will be room without anybody's doing.
+TEST(Explain, SaysWhatRoomComesByItself) {
+  core::Scheduler scheduler({}, *policies::find_policies({}));
+  core::Actions actions;
+  const auto step = [&](const core::Event& event) {
+    actions.clear();
+    scheduler.step(Instant(), event, actions);
+  };
+  step(core::GpuAdded{std::make_shared<mig::Model>(**mig::find_model("A30-24GB")), {}});
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    step(core::JobSubmitted{{.id = core::JobId(id), .profile = "4g.24gb"}});
+  }
+  const auto instance = scheduler.node().entries(core::GpuId(0)).front().id;
+  step(core::InstanceCreated{core::GpuId(0), instance});
+  const auto run = scheduler.node().job(scheduler.node().find_job(core::JobId(1))).main.run;
+  step(core::JobReady{core::JobId(1), run});
+  EXPECT_FALSE(core::explain_job(scheduler, core::JobId(2))->waiting->to_come);
+  step(core::JobCancelled{core::JobId(1)});
+  const auto explained = core::explain_job(scheduler, core::JobId(2));
+  ASSERT_TRUE(explained->waiting->to_come);
+  EXPECT_THAT(explained->waiting->to_come->jobs, testing::ElementsAre(core::JobId(1)));
+  step(core::JobExited{core::JobId(1), run, false});
+  EXPECT_GT(scheduler.node().job(scheduler.node().find_job(core::JobId(2))).phase,
+            core::JobPhase::kQueued);
 }
 
 TEST(Explain, SaysWhatHoldsADrainingGpu) {

@@ -1,20 +1,31 @@
 // Explanations held against what happens, in random worlds with every kind of failure: the slot
-// that a placement's explanation prefers is the slot the job got; and what is said to make room for
-// a waiting job does: the step is taken, and the job starts.
+// that a placement's explanation prefers is the slot the job got, the move that a move's prefers is
+// the one that was made; what is said to make room for a waiting job does: the step is taken, and
+// the job starts; and who is said to come before a job that is not there yet does.
+#include <algorithm>
 #include <optional>
+#include <ranges>
 
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "core/candidates.hpp"
 #include "core/explain_job.hpp"
 #include "core/explain_placement.hpp"
 #include "core/transcript.hpp"
+#include "policies/explain_move.hpp"
 #include "world.hpp"
 
 namespace tangram::properties {
 namespace {
 
 using core::Scheduler;
+
+bool has_place(const Scheduler& scheduler, core::JobId job) {
+  const core::Node& node = scheduler.node();
+  const core::JobSlot slot = node.find_job(job);
+  return slot == core::kNoJob || node.job(slot).phase > core::JobPhase::kQueued;
+}
 
 // Looks on at a world, with the scheduler as it was before every step.
 class Witness {
@@ -31,6 +42,8 @@ class Witness {
         if (report != nullptr && report->news == core::JobNews::kPlaced) {
           look(now, event, report->job);
         }
+        const auto* move = std::get_if<core::MoveReport>(&action);
+        if (move != nullptr && move->news == core::MoveNews::kBegun) look(now, event, *move);
       }
       before_ = *scheduler_;
     };
@@ -39,8 +52,22 @@ class Witness {
   [[nodiscard]] int looked() const { return looked_; }
   [[nodiscard]] int chosen() const { return chosen_; }
   [[nodiscard]] int defeated() const { return defeated_; }
+  [[nodiscard]] int moves() const { return moves_; }
+  [[nodiscard]] int moves_explained() const { return moves_explained_; }
 
  private:
+  void look(Instant now, const core::Event& event, const core::MoveReport& move) {
+    if (move.kind != core::MoveKind::kIntra && move.kind != core::MoveKind::kInter) return;
+    ++moves_;
+    const auto explained = policies::explain_move_made(*before_, now, event, move.job);
+    if (!explained) return;
+    ++moves_explained_;
+    const core::Move& best = explained->candidates.front().move;
+    EXPECT_EQ(best.job, move.job);
+    EXPECT_EQ(best.from, move.from);
+    EXPECT_EQ(best.to.gpu, move.to);
+    EXPECT_EQ(best.to.start, move.start);
+  }
   void look(Instant now, const core::Event& event, core::JobId job) {
     const core::Node& node = scheduler_->node();
     const core::Job& record = node.job(node.find_job(job));
@@ -66,12 +93,16 @@ class Witness {
   int looked_ = 0;
   int chosen_ = 0;
   int defeated_ = 0;
+  int moves_ = 0;
+  int moves_explained_ = 0;
 };
 
-TEST(ExplainPlacement, PrefersTheSlotTheJobGot) {
+TEST(ExplainPlacement, PrefersTheSlotTheJobGotAndTheMoveItMade) {
   int looked = 0;
   int chosen = 0;
   int defeated = 0;
+  int moves = 0;
+  int moves_explained = 0;
   for (std::uint64_t seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Witness witness;
@@ -80,24 +111,89 @@ TEST(ExplainPlacement, PrefersTheSlotTheJobGot) {
     looked += witness.looked();
     chosen += witness.chosen();
     defeated += witness.defeated();
+    moves += witness.moves();
+    moves_explained += witness.moves_explained();
   }
   EXPECT_GT(looked, 1000);
   EXPECT_GT(chosen, 500);
   EXPECT_LT(defeated * 50, looked);  // two per cent, of worlds where everything goes wrong
+  EXPECT_GT(moves, 20);
+  EXPECT_GT(moves_explained * 10, moves * 9);  // several of a step hide each other
+  RecordProperty("moves", moves);
+  RecordProperty("moves_explained", moves_explained);
   RecordProperty("placements", looked);
   RecordProperty("defeated", defeated);
+}
+
+// Who is said to come first does, by whatever order the queue has; and who is first and has a place
+// starts.
+TEST(ExplainAhead, IsWhereTheJobThenStands) {
+  int behind = 0;
+  int passed = 0;
+  int started = 0;
+  for (std::uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    World world({.seed = seed, .full_checks = false});
+    world.steps(200);
+    const Scheduler& now = world.scheduler();
+    for (std::uint16_t i = 0; i < now.node().name_count(); ++i) {
+      const core::ProfileName name(i);
+      if (!now.node().servable(name)) continue;
+      const auto ahead = now.ahead_of(name, now.node().next_order());
+      const auto place = core::choose(now.node(), *now.policies().placement, {.profile = name});
+      Scheduler then = now;
+      core::Actions actions;
+      const core::JobId id(1'000'000);
+      then.step(now.node().now(), core::JobSubmitted{{.id = id, .profile = now.node().name(name)}},
+                actions);
+      const bool starts = ahead.empty() && place;
+      EXPECT_EQ(has_place(then, id), starts);
+      started += starts ? 1 : 0;
+      if (starts) continue;
+      const auto explained = core::explain_job(then, id);
+      EXPECT_EQ(explained->ahead, ahead);
+      const auto queue = then.waiting();
+      EXPECT_TRUE(std::ranges::equal(ahead, queue | std::views::take(ahead.size())));
+      EXPECT_EQ(queue[ahead.size()], id);
+      behind += ahead.empty() ? 0 : 1;
+      passed += ahead.size() < now.waiting_count() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(behind, 100);
+  EXPECT_GT(passed, 20);
+  EXPECT_GT(started, 20);
+}
+
+// A held job: who would come first if it were let go now.
+TEST(ExplainAhead, OfAHeldJobIsWhereItsReleasePutsIt) {
+  int tried = 0;
+  for (std::uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    World world({.seed = seed, .full_checks = false});
+    world.steps(200);
+    const Scheduler& now = world.scheduler();
+    for (const core::JobSlot slot : now.node().jobs_by_id()) {
+      const core::Job& job = now.node().job(slot);
+      if (job.phase != core::JobPhase::kHeld || job.holds != core::kHoldUser) continue;
+      const auto ahead = core::explain_job(now, job.id)->ahead;
+      Scheduler then = now;
+      core::Actions actions;
+      then.step(now.node().now(), core::JobReleased{job.id}, actions);
+      if (has_place(then, job.id)) {
+        EXPECT_TRUE(ahead.empty());
+      } else {
+        EXPECT_EQ(core::explain_job(then, job.id)->ahead, ahead);
+      }
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 20);
 }
 
 // The job ends now, whatever it is doing, and what it leaves is free.
 void end_now(World& world, core::JobId job) {
   world.deliver(core::JobCancelled{job});
   world.settle();
-}
-
-bool has_place(const Scheduler& scheduler, core::JobId job) {
-  const core::Node& node = scheduler.node();
-  const core::JobSlot slot = node.find_job(job);
-  return slot == core::kNoJob || node.job(slot).phase > core::JobPhase::kQueued;
 }
 
 TEST(ExplainWaiting, TheNamedDepartureStartsTheJob) {
@@ -164,6 +260,7 @@ TEST(ExplainWaiting, TheNamedMovesStartTheJob) {
     const auto explained = core::explain_job(world.scheduler(), waiting.front());
     ASSERT_TRUE(explained) << explained.error().message;
     if (!explained->waiting || explained->waiting->moves_that_make_room.empty()) continue;
+    if (world.scheduler().node().tuning().restraint.most_moves == 0) continue;  // it says so
     const core::Room room =
         explained->waiting
             ->moves_that_make_room[seed % explained->waiting->moves_that_make_room.size()];
