@@ -52,29 +52,92 @@ CandidateView candidate_in(Fields& fields, Mistakes& /*none of its own*/) {
   return c;
 }
 
+json::value standing_json(const StandingView& s) {
+  return json::object{{"profile", s.profile}, {"start", s.start}, {"state", s.state}};
+}
+
+StandingView standing_in(Fields& fields, Mistakes& /*none of its own*/) {
+  return {fields.text("profile"), fields.number32("start").value_or(0), fields.text("state")};
+}
+
 json::value obstacle_json(const ObstacleView& o) {
-  return json::object{{"gpu", o.gpu}, {"why", o.why}};
+  return json::object{
+      {"gpu", o.gpu}, {"why", o.why}, {"standing", list_json(o.standing, standing_json)}};
 }
 
-ObstacleView obstacle_in(Fields& fields, Mistakes& /*none of its own*/) {
-  return {fields.number32("gpu").value_or(0), fields.text("why")};
+ObstacleView obstacle_in(Fields& fields, Mistakes& mistakes) {
+  return {fields.number32("gpu").value_or(0), fields.text("why"),
+          list_in(fields, "standing", "an instance", mistakes, standing_in)};
 }
 
-json::value move_json(const MoveView& m) {
-  return json::object{{"job", m.job},
-                      {"from_gpu", m.from_gpu},
-                      {"from_start", m.from_start},
-                      {"to_gpu", m.to_gpu},
-                      {"to_start", m.to_start}};
+json::value restraint_json(const RestraintView& r) {
+  return json::object{{"by", r.by}, {"until", or_null(r.until)}};
 }
 
-MoveView move_in(Fields& fields, Mistakes& /*none of its own*/) {
-  MoveView m;
-  m.job = fields.number("job", kAny).value_or(0);
+RestraintView restraint_in(Fields& fields, Mistakes& /*none of its own*/) {
+  return {fields.text("by"), fields.wall("until")};
+}
+
+// From where to where, of a move that would be or was.
+template <class Move>
+json::object way_json(const Move& m) {
+  return {{"from_gpu", m.from_gpu},
+          {"from_start", m.from_start},
+          {"to_gpu", m.to_gpu},
+          {"to_start", m.to_start}};
+}
+
+template <class Move>
+Move way_in(Fields& fields) {
+  Move m;
   m.from_gpu = fields.number32("from_gpu").value_or(0);
   m.from_start = fields.number32("from_start").value_or(0);
   m.to_gpu = fields.number32("to_gpu").value_or(0);
   m.to_start = fields.number32("to_start").value_or(0);
+  return m;
+}
+
+json::value move_json(const MoveView& m) {
+  json::object o = way_json(m);
+  o["job"] = m.job;
+  o["user"] = text_or_null(m.user);
+  o["may"] = m.may;
+  o["restrained_by"] = list_json(m.restrained_by, restraint_json);
+  return o;
+}
+
+MoveView move_in(Fields& fields, Mistakes& mistakes) {
+  auto m = way_in<MoveView>(fields);
+  m.job = fields.number("job", kAny).value_or(0);
+  m.user = fields.text("user");
+  m.may = fields.flag("may").value_or(false);
+  m.restrained_by = list_in(fields, "restrained_by", "a restraint", mistakes, restraint_in);
+  return m;
+}
+
+json::value moved_json(const MovedView& m) {
+  json::object o = way_json(m);
+  o["kind"] = m.kind;
+  o["begun"] = wall_text(m.begun);
+  o["ended"] = or_null(m.ended);
+  o["result"] = text_or_null(m.result);
+  o["reason"] = text_or_null(m.reason);
+  o["weighed"] = or_null(m.weighed);
+  o["frag_before"] = or_null(m.frag_before);
+  o["frag_after"] = or_null(m.frag_after);
+  return o;
+}
+
+MovedView moved_in(Fields& fields, Mistakes& /*none of its own*/) {
+  auto m = way_in<MovedView>(fields);
+  m.kind = fields.text("kind");
+  m.begun = fields.wall("begun").value_or(WallTime{});
+  m.ended = fields.wall("ended");
+  m.result = fields.text("result");
+  m.reason = fields.text("reason");
+  m.weighed = fields.number("weighed", kAny);
+  m.frag_before = fields.decimal("frag_before");
+  m.frag_after = fields.decimal("frag_after");
   return m;
 }
 
@@ -90,19 +153,51 @@ RoomView room_in(Fields& fields, Mistakes& mistakes) {
   return r;
 }
 
-// What an explanation and the answer to a what-if have in common.
-template <class Why>
+json::array numbers_json(const std::vector<std::uint64_t>& numbers) {
+  return json::array(numbers.begin(), numbers.end());
+}
+
+json::value to_come_json(const std::optional<RoomToComeView>& r) {
+  if (!r) return nullptr;
+  return json::object{{"jobs", numbers_json(r->jobs)}, {"gpu", r->gpu}, {"start", r->start}};
+}
+
+std::optional<RoomToComeView> to_come_in(Fields& outer, Mistakes& mistakes) {
+  if (!outer.has("to_come")) return std::nullopt;
+  Fields fields(*outer.value("to_come"), outer.path_of("to_come"), "room to come", mistakes);
+  RoomToComeView r;
+  r.jobs = fields.numbers("jobs");
+  r.gpu = fields.number32("gpu").value_or(0);
+  r.start = fields.number32("start").value_or(0);
+  return r;
+}
+
+json::value limit_json(const std::optional<LimitView>& l) {
+  if (!l) return nullptr;
+  return json::object{
+      {"has", l->has}, {"most", l->most}, {"needs", l->needs}, {"behind", or_null(l->behind)}};
+}
+
+std::optional<LimitView> limit_in(Fields& outer, Mistakes& mistakes) {
+  if (!outer.has("limit")) return std::nullopt;
+  Fields fields(*outer.value("limit"), outer.path_of("limit"), "a limit", mistakes);
+  return LimitView{fields.number32("has").value_or(0), fields.number32("most").value_or(0),
+                   fields.number32("needs").value_or(0), fields.number("behind", kAny)};
+}
+
 void write_why(json::object& o, const Why& why) {
   o["text"] = json::array(why.text.begin(), why.text.end());
   o["candidates"] = list_json(why.candidates, candidate_json);
   o["decided_by"] = text_or_null(why.decided_by);
   o["rooms"] = list_json(why.rooms, room_json);
-  o["departures"] = json::array(why.departures.begin(), why.departures.end());
+  o["departures"] = numbers_json(why.departures);
+  o["to_come"] = to_come_json(why.to_come);
+  o["pinned"] = numbers_json(why.pinned);
+  o["leases"] = numbers_json(why.leases);
   o["fits_now"] = json::array(why.fits_now.begin(), why.fits_now.end());
   o["obstacles"] = list_json(why.obstacles, obstacle_json);
 }
 
-template <class Why>
 void read_why(Fields& fields, Mistakes& mistakes, Why& why) {
   fields.require("profile");
   why.profile = fields.text("profile");
@@ -111,6 +206,9 @@ void read_why(Fields& fields, Mistakes& mistakes, Why& why) {
   why.decided_by = fields.text("decided_by");
   why.rooms = list_in(fields, "rooms", "a way to make room", mistakes, room_in);
   why.departures = fields.numbers("departures");
+  why.to_come = to_come_in(fields, mistakes);
+  why.pinned = fields.numbers("pinned");
+  why.leases = fields.numbers("leases");
   why.fits_now = fields.texts("fits_now", kSentences);
   why.obstacles = list_in(fields, "obstacles", "an obstacle", mistakes, obstacle_in);
 }
@@ -124,7 +222,9 @@ json::value to_json(const Explanation& e) {
                  {"step", or_null(e.step)},
                  {"decided", or_null(e.decided)},
                  {"retry", or_null(e.retry)}};
-  o["ahead"] = json::array(e.ahead.begin(), e.ahead.end());
+  o["ahead"] = numbers_json(e.ahead);
+  o["limit"] = limit_json(e.limit);
+  o["moves"] = list_json(e.moves, moved_json);
   write_why(o, e);
   return o;
 }
@@ -140,13 +240,20 @@ Result<Explanation> read_explanation(const json::value& document) {
   e.decided = fields.wall("decided");
   e.ahead = fields.numbers("ahead");
   e.retry = fields.wall("retry");
+  e.limit = limit_in(fields, mistakes);
+  e.moves = list_in(fields, "moves", "a move", mistakes, moved_in);
   read_why(fields, mistakes, e);
   if (mistakes.first()) return std::unexpected(*mistakes.first());
   return e;
 }
 
 json::value to_json(const WhatIf& w) {
-  json::object o{{"profile", w.profile}, {"starts_now", w.starts_now}, {"ahead", w.ahead}};
+  json::object o{{"profile", w.profile},
+                 {"starts_now", w.starts_now},
+                 {"refused", text_or_null(w.refused)},
+                 {"held", text_or_null(w.held)},
+                 {"ahead", w.ahead},
+                 {"first", or_null(w.first)}};
   write_why(o, w);
   return o;
 }
@@ -156,7 +263,10 @@ Result<WhatIf> read_what_if(const json::value& document) {
   Fields fields(document, "", "a what-if", mistakes);
   WhatIf w;
   w.starts_now = fields.flag("starts_now").value_or(false);
+  w.refused = fields.text("refused");
+  w.held = fields.text("held");
   w.ahead = fields.number32("ahead").value_or(0);
+  w.first = fields.number("first", kAny);
   read_why(fields, mistakes, w);
   if (mistakes.first()) return std::unexpected(*mistakes.first());
   return w;

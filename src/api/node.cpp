@@ -66,6 +66,7 @@ json::value profile_json(const ProfileView& p) {
   return json::object{{"name", p.name},
                       {"memory_mib", p.memory_mib},
                       {"fits_now", p.fits_now},
+                      {"starts_now", p.starts_now},
                       {"models", std::move(models)}};
 }
 
@@ -75,6 +76,7 @@ ProfileView profile_in(const json::value& document, const std::string& path, Mis
   p.name = fields.text("name");
   p.memory_mib = count(fields, "memory_mib");
   p.fits_now = count(fields, "fits_now");
+  p.starts_now = count(fields, "starts_now");
   fields.each("models", [&](const json::value& value, const std::string& where) {
     p.models.push_back(geometry_in(value, where, mistakes));
   });

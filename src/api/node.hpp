@@ -54,8 +54,9 @@ struct ProfileGeometry {
 struct ProfileView {
   std::string name;
   std::uint32_t memory_mib = 0;              // of the first model that has it
-  std::uint32_t fits_now = 0;                // how many could start at once, one after the other
+  std::uint32_t fits_now = 0;                // how many would fit, if nothing waited
   std::vector<ProfileGeometry> models = {};  // of this node that have it
+  std::uint32_t starts_now = 0;              // fits_now; 0 while a job waits that comes first
 };
 
 struct StatusView {

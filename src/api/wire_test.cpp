@@ -54,6 +54,10 @@ TEST(LeaseJson, RequestsComeBackTheSame) {
   full.linger = milliseconds(5'000);
   full.uid = 1000;
   full.labels = {{"a", "b"}};
+  full.cgroup = "/sys/fs/cgroup/slurm/job_4711";
+  EXPECT_EQ(read_lease_request(to_json(full)), full);
+  full.ttl = kNoEnd;
+  EXPECT_EQ(to_json(full).at("ttl"), "none");
   EXPECT_EQ(read_lease_request(to_json(full)), full);
   LeaseRequest small;
   small.profile = "1g.5gb";
@@ -67,6 +71,11 @@ TEST(LeaseJson, MistakesAreNamed) {
   };
   EXPECT_THAT(mistake(R"("ttl":"500ms"})"), StartsWith("ttl: must be a duration from 1s to 30d"));
   EXPECT_THAT(mistake(R"("ttl":"31d"})"), StartsWith("ttl: "));
+  EXPECT_THAT(mistake(R"("ttl":"none"})"), StartsWith("ttl: \"none\" goes with a key"));
+  for (const char* path : {"slurm", "/", "/a//b", "/a/../b", "/a/.", "/a/"}) {
+    EXPECT_THAT(mistake(std::string(R"("cgroup":")") + path + "\"}"),
+                StartsWith("cgroup: must be the whole path"));
+  }
   EXPECT_THAT(mistake(R"("wait":"61m"})"), StartsWith("wait: must be a duration from 0s to 1h"));
   EXPECT_THAT(mistake(R"("uid":-1})"), StartsWith("uid: "));
   EXPECT_THAT(mistake(R"("uid":4294967296})"), StartsWith("uid: "));
@@ -95,6 +104,7 @@ TEST(LeaseJson, RenewalsMayNameATime) {
   EXPECT_EQ(read_renewal(parsed("{}")), std::nullopt);
   EXPECT_EQ(read_renewal(parsed(R"({"ttl":null})")), std::nullopt);
   EXPECT_EQ(read_renewal(parsed(R"({"ttl":90})"))->value(), milliseconds(90'000));
+  EXPECT_EQ(read_renewal(parsed(R"({"ttl":"none"})"))->value(), kNoEnd);
   EXPECT_THAT(refused(read_renewal, R"({"ttl":0})"), StartsWith("ttl: "));
   EXPECT_THAT(refused(read_renewal, R"({"time":1})"), StartsWith("time: a renewal has no such"));
 }
@@ -118,6 +128,9 @@ TEST(LeaseJson, ViewsComeBackTheSame) {
            .reason = "released",
            .gpu = 1,
            .gpu_uuid = "GPU-1",
+           .gpu_minor = 1,
+           .gi = 9,
+           .ci = 0,
            .start = 3,
            .mig_uuid = "MIG-1",
            .cdi = "nvidia.com/gpu=MIG-1",
@@ -214,10 +227,19 @@ TEST(ExplanationJson, ComesBackTheSame) {
   why.decided_by = "FragCost";
   why.ahead = {1, 2};
   why.retry = kWhen;
-  why.rooms = {{{{5, 0, 1, 2, 3}, {6, 1, 1, 2, 2}}, 4, 5}};
+  why.rooms = {{{{5, 0, 1, 2, 3, "ann", true, {}},
+                 {6, 1, 1, 2, 2, "bob", false, {{"window", kWhen}, {"migration", {}}}}},
+                4,
+                5}};
+  why.to_come = RoomToComeView{{8, 9}, 1, 4};
+  why.pinned = {8};
+  why.leases = {9};
+  why.limit = LimitView{3, 4, 2, 6};
+  why.moves = {{"asked", 0, 1, 2, 3, kWhen, kWhen, "rolled-back", "it failed", {}, {}, {}},
+               {"intra-GPU", 0, 1, 0, 3, kWhen, {}, "", "", 4, 0.5, 0.25}};
   why.departures = {8, 9};
   why.fits_now = {"1g.5gb"};
-  why.obstacles = {{1, "fragmented"}};
+  why.obstacles = {{1, "fragmented", {{"3g.20gb", 4, "foreign"}}}};
   expect_round_trip(why, read_explanation);
   json::value document = to_json(why);
   document.at("rooms").at(0).at("moves").at(1).as_object()["job"] = "x";
@@ -232,7 +254,10 @@ TEST(ExplanationJson, AndWhatWouldBe) {
   what.profile = "1g.5gb";
   expect_round_trip(what, read_what_if);
   what.starts_now = true;
+  what.refused = "not for you.";
+  what.held = "too many slices";
   what.ahead = 3;
+  what.first = 9;
   what.text = {"It would start."};
   what.candidates = {{1, 2, true, 0.25, 0.5}};
   what.rooms = {{{}, 4, 5}};

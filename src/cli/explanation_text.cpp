@@ -40,12 +40,21 @@ void print_candidates(const std::vector<api::CandidateView>& candidates,
   }
 }
 
+// What is there beside what was said of it.
+std::string why_text(const api::ObstacleView& o) {
+  std::string text = o.why;
+  for (const api::StandingView& s : o.standing) {
+    text += cat("; ", s.state, " ", s.profile, "@", s.start);
+  }
+  return harmless(text);
+}
+
 // Why the other GPUs were not compared; of one that has no candidate at all the sentences tell it.
 void print_obstacles(const std::vector<api::ObstacleView>& obstacles, Output& out) {
   out.line();
   Table table({{"GPU", Align::kRight, 2}, {"NO SLOT BECAUSE"}});
   for (const api::ObstacleView& o : obstacles) {
-    table.row({std::to_string(o.gpu), harmless(o.why)});
+    table.row({std::to_string(o.gpu), why_text(o)});
   }
   table.print(out);
 }
@@ -64,10 +73,13 @@ void print(const api::Explanation& e, Output& out) {
 }
 
 void print(const api::WhatIf& w, Output& out) {
-  out.line(cat(out.paint(harmless(w.profile), Style::kBold), "  ",
-               w.starts_now ? out.paint("would start now", Style::kGood)
-                            : out.paint("would wait", Style::kYellow)));
+  const std::string fate = !w.refused.empty() ? out.paint("would be refused", Style::kBad)
+                           : !w.held.empty()  ? out.paint("would be held", Style::kYellow)
+                           : w.starts_now     ? out.paint("would start now", Style::kGood)
+                                              : out.paint("would wait", Style::kYellow);
+  out.line(cat(out.paint(harmless(w.profile), Style::kBold), "  ", fate));
   print_text(w.text, out);
+  if (!w.refused.empty() || !w.held.empty()) return;
   print_candidates(w.candidates, w.decided_by, out);
   if (!w.candidates.empty() && !w.obstacles.empty()) print_obstacles(w.obstacles, out);
 }

@@ -5,36 +5,20 @@
 
 #include "base/text.hpp"
 #include "core/explain_job.hpp"
-#include "core/explain_placement.hpp"
 #include "daemon/choose_profile.hpp"
+#include "daemon/explanation_data.hpp"
+#include "daemon/explanation_past.hpp"
 #include "daemon/explanation_text.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/problems.hpp"
 #include "daemon/reader.hpp"
 #include "daemon/replying.hpp"
-#include "store/replay.hpp"
 
 namespace tangram::daemon {
 namespace {
 
-// The decision of that step, made again; with what it was decided by.
-Result<void> decide_again(store::Store& store, std::uint64_t job, api::Explanation& to) {
-  const auto step = store.placement_step(job);
-  if (!step) return std::unexpected(step.error());
-  if (!*step) return not_found("the journal does not go back to its placement");
-  const auto before = store::replay_to(store, (*step)->sequence);
-  if (!before) return std::unexpected(before.error());
-  const auto steps = store.steps((*step)->sequence, 1);
-  if (!steps) return std::unexpected(steps.error());
-  if (steps->empty()) return not_found("the journal does not go back to its placement");
-  const store::Step& decision = steps->front();
-  const auto explained =
-      core::explain_placement(*before, decision.at, decision.event, core::JobId(job));
-  if (!explained) return std::unexpected(explained.error());
-  add_arrival(*explained, *before->policies().placement, to);
-  to.step = decision.sequence;
-  to.decided = decision.wall;
-  return {};
+bool was_placed(const store::JobRow& row) {
+  return row.placed.has_value() || row.gpu.has_value() || row.started.has_value();
 }
 
 std::string place_of(const store::JobRow& row) {
@@ -81,14 +65,36 @@ void Explainer::explain(const http::Caller& caller, std::uint64_t id,
   }
   const auto state = api::find_state(row->state);
   if (state == api::JobState::kQueued || state == api::JobState::kHeld) {
-    reply(why_waiting(*row));
+    reply(why_waiting(caller, *row));
   } else {
     why_here(caller, *row, reply);
   }
 }
 
-api::Explanation Explainer::why_waiting(const store::JobRow& row) const {
+api::WallTime Explainer::wall_of(Instant when) const {
+  const auto left = when - engine_.clock().now();
+  return Clock::wall() + std::chrono::duration_cast<std::chrono::microseconds>(left);
+}
+
+Asker Explainer::asker(const http::Caller& caller) const {
+  const auto row_of = [this](std::uint64_t job) { return engine_.records().job(job); };
+  return {.is_admin = access_.is_admin(caller),
+          .may_control =
+              [this, caller, row_of](std::uint64_t job) {
+                const store::JobRow* row = row_of(job);
+                return row != nullptr && access_.may_control(caller, row->uid);
+              },
+          .user_of = [row_of](std::uint64_t job) -> std::string {
+            const store::JobRow* row = row_of(job);
+            return row == nullptr ? "" : row->user;
+          },
+          .wall_of = [this](Instant when) { return wall_of(when); }};
+}
+
+api::Explanation Explainer::why_waiting(const http::Caller& caller,
+                                        const store::JobRow& row) const {
   const core::Scheduler& scheduler = engine_.scheduler();
+  const core::Node& node = scheduler.node();
   api::Explanation explanation;
   explanation.job = row.id;
   explanation.profile = row.profile;
@@ -98,21 +104,26 @@ api::Explanation Explainer::why_waiting(const store::JobRow& row) const {
     explanation.text.push_back(how.error().message);
     return explanation;
   }
-  for (const core::JobId job : how->ahead) explanation.ahead.push_back(job.value());
-  if (how->retry_at) {
-    const auto left = *how->retry_at - engine_.clock().now();
-    explanation.retry = Clock::wall() + std::chrono::duration_cast<std::chrono::microseconds>(left);
+  add_lease(row.id, node, explanation);
+  for (const core::JobId job : how->ahead) {
+    explanation.ahead.push_back(job.value());
+    add_lease(job.value(), node, explanation);
   }
-  if (how->waiting) {
-    const core::Node& node = scheduler.node();
+  if (how->retry_at) explanation.retry = wall_of(*how->retry_at);
+  const auto hold = limits_.hold_of(row.id);
+  if (hold) {
+    explanation.limit = {hold->has, hold->most, hold->needs, hold->behind};
+    explanation.departures = hold->enough;
+    for (const std::uint64_t job : hold->enough) add_lease(job, node, explanation);
+  } else if (how->waiting) {
     const core::Job& job = node.job(node.find_job(core::JobId(row.id)));
     const core::PlacementPolicy& policy = *scheduler.policies().placement;
     add_arrival(
         core::explain_arrival(node, policy, {.profile = job.profile, .avoid = job.back_offs}),
         policy, explanation);
-    add_waiting(*how->waiting, node, explanation);
+    add_waiting(*how->waiting, node, asker(caller), explanation);
   }
-  say_waiting(*how, explanation);
+  say_waiting(how->holds, explanation);
   return explanation;
 }
 
@@ -123,20 +134,49 @@ void Explainer::why_here(const http::Caller& caller, const store::JobRow& row,
   explanation.job = row.id;
   explanation.profile = row.profile;
   explanation.state = api::find_state(row.state).value_or(api::JobState::kRunning);
-  const auto look = [explanation, place = place_of(row), reason = may_read ? row.reason : ""](
+  if (row.kind == "lease") explanation.leases.push_back(row.id);
+  const auto look = [explanation, place = place_of(row), placed = was_placed(row),
+                     reason = may_read ? row.reason : ""](
                         store::Store& store) mutable -> Result<api::Explanation> {
-    const auto decided = decide_again(store, explanation.job, explanation);
+    const auto decided =
+        placed ? decide_again(store, explanation.job, explanation) : Result<void>();
     say_placed(place, explanation);
+    if (!placed) explanation.text.emplace_back("It never had a place: it ended before it got one.");
     if (!reason.empty()) explanation.text.push_back(cat("It is said of it: ", reason, "."));
     if (!decided) {
       explanation.text.push_back(
           cat("Why it was placed there cannot be told any more: ", decided.error().message, "."));
     }
+    if (placed) add_moves(store, explanation);
+    say_moves(explanation);
     return explanation;
   };
   if (!reader_.ask<api::Explanation>(caller.uid, look, replying(reply))) {
     reply(std::unexpected(too_busy()));
   }
+}
+
+// Whether and how its submission would be taken; see Reception::submit.
+void Explainer::add_admission(const http::Caller& caller, api::WhatIf& to) const {
+  if (const auto admitted = access_.admit_submission(caller); !admitted) {
+    to.refused = admitted.error().detail;
+    return;
+  }
+  const auto admission = limits_.would_admit(caller, caller.uid, to.profile);
+  if (!admission) {
+    to.refused = admission.error().detail;
+    return;
+  }
+  const core::Node& node = engine_.scheduler().node();
+  std::vector<std::string> causes;
+  if (!node.servable(*node.find_name(to.profile))) {
+    causes.emplace_back("no GPU in service has its profile");
+  }
+  if (admission->over_limit) {
+    causes.push_back(cat("you have ", admission->has, " of ", admission->most,
+                         " compute slices, and it needs ", admission->needs));
+  }
+  if (!causes.empty()) to.held = join_words(causes);
 }
 
 http::Answer<api::WhatIf> Explainer::what_if(const http::Caller& caller,
@@ -152,14 +192,17 @@ http::Answer<api::WhatIf> Explainer::what_if(const http::Caller& caller,
   const core::Request request{.profile = *node.find_name(*profile)};
   api::WhatIf what_if;
   what_if.profile = *profile;
-  what_if.ahead = static_cast<std::uint32_t>(scheduler.waiting_count());
+  add_admission(caller, what_if);
+  const auto ahead = scheduler.ahead_of(request.profile, node.next_order());
+  what_if.ahead = static_cast<std::uint32_t>(ahead.size());
+  if (!ahead.empty()) what_if.first = ahead.front().value();
   add_arrival(core::explain_arrival(node, policy, request), policy, what_if);
-  const std::string beyond = limits_.why_not(caller, *profile);
-  what_if.starts_now = what_if.ahead == 0 && !what_if.candidates.empty() && beyond.empty();
-  if (what_if.candidates.empty()) {
-    add_waiting(core::explain_waiting(node, policy, request), node, what_if);
+  const bool queues = what_if.refused.empty() && what_if.held.empty();
+  what_if.starts_now = queues && ahead.empty() && !what_if.candidates.empty();
+  if (queues && what_if.candidates.empty()) {
+    add_waiting(core::explain_waiting(node, policy, request), node, asker(caller), what_if);
   }
-  say_what_if(what_if, beyond);
+  say_what_if(what_if);
   return what_if;
 }
 

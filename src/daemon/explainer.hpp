@@ -7,9 +7,10 @@
 #include <string>
 
 #include "api/explanation.hpp"
-#include "core/explain.hpp"
+#include "base/instant.hpp"
 #include "daemon/access.hpp"
 #include "daemon/engine.hpp"
+#include "daemon/explanation_data.hpp"
 #include "http/doors.hpp"
 
 namespace tangram::daemon {
@@ -29,9 +30,13 @@ class Explainer {
                const http::Reply<api::Explanation>& reply);
   [[nodiscard]] http::Answer<api::WhatIf> what_if(const http::Caller& caller,
                                                   const api::WhatIfQuestion& question);
-  [[nodiscard]] api::Explanation why_waiting(const store::JobRow& row) const;
+  [[nodiscard]] api::Explanation why_waiting(const http::Caller& caller,
+                                             const store::JobRow& row) const;
   void why_here(const http::Caller& caller, const store::JobRow& row,
                 const http::Reply<api::Explanation>& reply);
+  void add_admission(const http::Caller& caller, api::WhatIf& to) const;
+  [[nodiscard]] Asker asker(const http::Caller& caller) const;
+  [[nodiscard]] api::WallTime wall_of(Instant when) const;
 
   Engine& engine_;
   Reader& reader_;

@@ -3,231 +3,240 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "base/text.hpp"
+#include "core/job.hpp"
+#include "daemon/explanation_words.hpp"
 
 namespace tangram::daemon {
 namespace {
 
-std::vector<api::CandidateView> candidates_of(const core::ArrivalExplanation& from) {
-  std::vector<api::CandidateView> views;
-  for (const core::ExplainedCandidate& each : from.candidates) {
-    views.push_back({.gpu = each.slot.gpu.value(),
-                     .start = each.slot.start,
-                     .busy = each.busy,
-                     .frag_before = each.before.approximate(),
-                     .frag_after = each.after.approximate()});
-  }
-  return views;
+// What is to be done about a GPU that takes no jobs at all.
+std::string remedy(const std::string& why, const std::vector<std::uint32_t>& gpus) {
+  std::string names;
+  for (const std::uint32_t gpu : gpus) names += cat(' ', gpu);
+  if (why == "cordoned")
+    return cat("; `tangram uncordon", names, "` puts ", gpus.size() == 1 ? "it" : "them", " back");
+  if (why == "draining") return cat("; `tangram uncordon", names, "` ends that");
+  const bool gone = why.starts_with("lost") || why.starts_with("unresponsive");
+  return gone ? "; `tangram device doctor` looks into it" : "";
 }
 
-std::vector<api::ObstacleView> obstacles_of(const std::vector<core::GpuWithout>& from) {
-  std::vector<api::ObstacleView> views;
-  for (const core::GpuWithout& each : from) {
-    views.push_back({.gpu = each.gpu.value(), .why = std::string(core::name_of(each.why))});
-  }
-  return views;
-}
-
-std::string decided_by(const core::ArrivalExplanation& from, const core::PlacementPolicy& policy) {
-  return from.decided_by ? std::string(policy.criteria[*from.decided_by]) : "";
-}
-
-api::RoomView view_of(const core::Room& room, const core::Node& node) {
-  api::RoomView view{.moves = {}, .gpu = room.slot.gpu.value(), .start = room.slot.start};
-  for (const core::Move& move : room.moves) {
-    const core::Replica& main = node.job(move.slot).main;
-    const core::Entry* entry = node.find(main.gpu, main.instance);
-    view.moves.push_back({.job = move.job.value(),
-                          .from_gpu = move.from.value(),
-                          .from_start = entry == nullptr ? 0U : entry->placement.start,
-                          .to_gpu = move.to.gpu.value(),
-                          .to_start = move.to.start});
-  }
-  return view;
-}
-
-template <class To>
-void waiting_into(const core::WaitingExplanation& from, const core::Node& node, To& to) {
-  to.obstacles = obstacles_of(from.without);
-  for (const core::Room& room : from.moves_that_make_room) to.rooms.push_back(view_of(room, node));
-  for (const core::JobId job : from.departures_that_make_room) to.departures.push_back(job.value());
-  for (const core::ProfileName name : from.fits_now) to.fits_now.push_back(node.name(name));
-}
-
-template <class To>
-void arrival_into(const core::ArrivalExplanation& from, const core::PlacementPolicy& policy,
-                  To& to) {
-  to.candidates = candidates_of(from);
-  to.decided_by = decided_by(from, policy);
-  to.obstacles = obstacles_of(from.without);
-}
-
-std::string place_text(std::uint32_t gpu, std::uint32_t start) {
-  return cat("GPU ", gpu, " start ", start);
-}
-
-template <class Number>
-std::string list_text(const std::vector<Number>& numbers) {
-  constexpr std::size_t kMost = 12;
+std::string standing_text(const std::vector<api::StandingView>& standing) {
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min(kMost, numbers.size()); ++i) {
-    words.push_back(std::to_string(numbers[i]));
+  for (const api::StandingView& each : standing) {
+    words.push_back(cat("a ", each.state, " ", each.profile, "@", each.start));
   }
-  if (numbers.size() > kMost) words.push_back(cat(numbers.size() - kMost, " more"));
-  return join_words(words);
+  if (words.empty()) return "";
+  return cat("; ", join_words(words), words.size() == 1 ? " stands there" : " stand there");
 }
 
 // GPUs with the same reason in one sentence.
 void say_obstacles(const std::vector<api::ObstacleView>& obstacles,
                    std::vector<std::string>& text) {
-  std::map<std::string, std::vector<std::uint32_t>> by_reason;
-  for (const api::ObstacleView& each : obstacles) by_reason[each.why].push_back(each.gpu);
-  for (const auto& [why, gpus] : by_reason) {
-    text.push_back(cat(gpus.size() == 1 ? "GPU " : "GPUs ", list_text(gpus), ": ", why, "."));
+  std::map<std::pair<std::string, std::string>, std::vector<std::uint32_t>> by_reason;
+  for (const api::ObstacleView& each : obstacles) {
+    by_reason[{each.why, standing_text(each.standing)}].push_back(each.gpu);
+  }
+  for (const auto& [reason, gpus] : by_reason) {
+    text.push_back(cat(gpus.size() == 1 ? "GPU " : "GPUs ", list_text(gpus), ": ", reason.first,
+                       reason.second, remedy(reason.first, gpus), "."));
   }
 }
 
-void say_ways_out(const std::vector<api::RoomView>& rooms,
-                  const std::vector<std::uint64_t>& departures,
-                  const std::vector<std::string>& fits_now, std::vector<std::string>& text) {
-  if (!departures.empty()) {
-    text.push_back(departures.size() == 1
-                       ? cat("The end of job ", departures.front(), " would make room.")
-                       : cat("The end of any one of these jobs would make room: ",
-                             list_text(departures), "."));
+// What is already on its way, what else would help, and what fits meanwhile. `condition` is what
+// must be so besides: empty for who is the next.
+void say_ways_out(const api::Why& why, const std::string& condition,
+                  std::vector<std::string>& text) {
+  std::vector<std::uint64_t> ends = why.departures;
+  if (why.to_come) {
+    text.push_back(cat("Room comes by itself, at ",
+                       place_text(why.to_come->gpu, why.to_come->start), ", once ",
+                       named(why.to_come->jobs, why.leases),
+                       why.to_come->jobs.size() == 1 ? " has left: it is" : " have left: they are",
+                       " being stopped or moved away."));
+    std::erase_if(ends, [&](std::uint64_t job) {
+      return std::ranges::find(why.to_come->jobs, job) != why.to_come->jobs.end();
+    });
   }
-  for (const api::RoomView& room : rooms) {
-    std::string steps;
-    for (const api::MoveView& move : room.moves) {
-      steps += cat(steps.empty() ? "" : ", then ", "job ", move.job, " from ",
-                   place_text(move.from_gpu, move.from_start), " to ",
-                   place_text(move.to_gpu, move.to_start));
-    }
-    text.push_back(
-        cat("Moving ", steps, " would make room at ", place_text(room.gpu, room.start), "."));
+  const std::string room = condition.empty() ? "make room" : cat("make room for it, ", condition);
+  if (ends.size() == 1) {
+    text.push_back(cat("The end of ", named(ends, why.leases), " would ", room, "."));
+  } else if (!ends.empty()) {
+    const bool plain =
+        std::ranges::none_of(ends, [&](std::uint64_t job) { return is_lease(job, why.leases); });
+    text.push_back(cat("The end of any one of these", plain ? " jobs" : "", " would ", room, ": ",
+                       plain ? list_text(ends) : named(ends, why.leases), "."));
   }
-  text.push_back(fits_now.empty() ? "No profile fits now."
-                                  : cat("Profiles that fit now: ", join_words(fits_now), "."));
+  say_pinned(why, text);
+  for (const api::RoomView& each : why.rooms) say_room(each, condition, text);
+  say_own_moves(why.rooms, text);
+  text.push_back(
+      why.fits_now.empty()
+          ? "No profile fits now."
+          : cat("Profiles that fit now, if nothing waited: ", join_words(why.fits_now), "."));
 }
 
-std::string fraction_text(double cost) {
-  const auto thousandths = static_cast<int>(cost * 1000 + 0.5);
-  std::string digits = std::to_string(thousandths % 1000);
-  digits.insert(0, 3 - digits.size(), '0');
-  return cat(thousandths / 1000, ".", digits);
-}
-
-void say_choice(const std::vector<api::CandidateView>& candidates, const std::string& decided,
-                std::vector<std::string>& text) {
-  const api::CandidateView& winner = candidates.front();
+void say_choice(const api::Why& why, std::vector<std::string>& text) {
+  const api::CandidateView& winner = why.candidates.front();
   text.push_back(cat("The GPU was ", winner.busy ? "Busy" : "Lazy", "; its FragCost went from ",
                      fraction_text(winner.frag_before), " to ", fraction_text(winner.frag_after),
                      "."));
-  if (candidates.size() == 1) {
+  if (why.candidates.size() == 1) {
     text.push_back("It was the only place there was.");
     return;
   }
-  const api::CandidateView& next = candidates[1];
+  const api::CandidateView& next = why.candidates[1];
   const std::string rival =
       cat(place_text(next.gpu, next.start), " (", next.busy ? "Busy" : "Lazy", ", FragCost ",
           fraction_text(next.frag_before), " to ", fraction_text(next.frag_after), ")");
-  text.push_back(decided.empty() ? cat("It was as good as ", rival, "; the lower number decided.")
-                                 : cat("Of ", candidates.size(), " places the next best was ",
-                                       rival, "; what decided was: ", decided, "."));
+  text.push_back(why.decided_by.empty()
+                     ? cat("It was as good as ", rival, "; the lower number decided.")
+                     : cat("Of ", why.candidates.size(), " places the next best was ", rival,
+                           "; what decided was: ", why.decided_by, "."));
 }
 
-std::string hold_text(std::uint64_t job, std::uint8_t holds) {
+std::string limit_text(const api::LimitView& limit) {
+  const std::string figures = cat("its user has ", limit.has, " of ", limit.most,
+                                  " compute slices, and it needs ", limit.needs);
+  return limit.behind ? cat(figures, "; job ", *limit.behind, " of the same user comes first")
+                      : figures;
+}
+
+std::string hold_text(std::uint8_t holds, const api::Explanation& e) {
   std::vector<std::string> causes;
   if ((holds & core::kHoldUser) != 0)
-    causes.push_back(cat("it was asked for (`tangram release ", job, "` ends that)"));
+    causes.push_back(cat("it was asked for (`tangram release ", e.job, "` ends that)"));
   if ((holds & core::kHoldUnservable) != 0)
     causes.emplace_back("no GPU in service has its profile");
   if ((holds & core::kHoldLimit) != 0)
-    causes.emplace_back("its user has as many slices as he may have");
-  return cat("Job ", job, " is held: ", join_words(causes), ".");
+    causes.push_back(e.limit ? limit_text(*e.limit)
+                             : "it is about to be let go by its user's limit");
+  return cat(named_first(e.job, e.leases), " is held: ", join_words(causes), ".");
 }
+
+// Only what its user has counts; what stands on the GPUs comes after that.
+void say_limit(api::Explanation& e) {
+  if (e.limit->behind) {
+    e.text.push_back(cat("What keeps that one: `tangram explain ", *e.limit->behind, "`."));
+  } else if (e.departures.empty()) {
+    e.text.push_back("The end of one job is not enough: several of its user's have to end.");
+  } else {
+    e.text.push_back(cat("The end of ", e.departures.size() == 1 ? "" : "any one of ",
+                         named(e.departures, e.leases), ", its user's own, would let it into the ",
+                         "queue."));
+  }
+}
+
+std::string behind_text(const std::vector<std::uint64_t>& ahead,
+                        const std::vector<std::uint64_t>& leases) {
+  const bool plain =
+      std::ranges::none_of(ahead, [&](std::uint64_t job) { return is_lease(job, leases); });
+  if (!plain) return named(ahead, leases);
+  return cat(ahead.size(), ahead.size() == 1 ? " job (" : " jobs (", list_text(ahead), ")");
+}
+
+std::string first_text(std::uint64_t first) {
+  return cat("What blocks the first of them: `tangram explain ", first, "`.");
+}
+
+// What comes of it is another's to change; where it would go is said all the same.
+void say_not_now(api::WhatIf& w) {
+  w.text.push_back(w.refused.empty()
+                       ? cat("A ", w.profile, " would be held: ", w.held, ".")
+                       : cat("A ", w.profile, " of yours would be refused: ", w.refused));
+  if (w.candidates.empty()) return say_obstacles(w.obstacles, w.text);
+  const api::CandidateView& best = w.candidates.front();
+  w.text.push_back(cat("But for that, there is room for it at ", place_text(best.gpu, best.start),
+                       w.ahead == 0 ? "." : cat(", behind ", w.ahead, " that wait.")));
+}
+
+constexpr const char* kIfElsewhere = "if those ahead of it start elsewhere";
 
 }  // namespace
 
-void add_arrival(const core::ArrivalExplanation& from, const core::PlacementPolicy& policy,
-                 api::Explanation& to) {
-  arrival_into(from, policy, to);
-}
-
-void add_arrival(const core::ArrivalExplanation& from, const core::PlacementPolicy& policy,
-                 api::WhatIf& to) {
-  arrival_into(from, policy, to);
-}
-
-void add_waiting(const core::WaitingExplanation& from, const core::Node& node,
-                 api::Explanation& to) {
-  waiting_into(from, node, to);
-}
-
-void add_waiting(const core::WaitingExplanation& from, const core::Node& node, api::WhatIf& to) {
-  waiting_into(from, node, to);
-}
-
-void say_waiting(const core::JobExplanation& how, api::Explanation& explanation) {
-  std::vector<std::string>& text = explanation.text;
-  if (how.phase == core::JobPhase::kHeld) {
-    text.push_back(hold_text(explanation.job, how.holds));
-  } else if (explanation.ahead.empty()) {
-    text.push_back(cat("Job ", explanation.job, " is the next; no GPU has room for a ",
-                       explanation.profile, " now."));
+void say_waiting(std::uint8_t holds, api::Explanation& e) {
+  const bool held = e.state == api::JobState::kHeld;
+  const std::string who = named_first(e.job, e.leases);
+  if (held) {
+    e.text.push_back(hold_text(holds, e));
+    if (e.limit) return say_limit(e);
+    if (!e.ahead.empty()) {
+      e.text.push_back(
+          cat("If it were let go now, it would wait behind ", behind_text(e.ahead, e.leases), "."));
+    }
+  } else if (e.ahead.empty()) {
+    e.text.push_back(cat(who, " is the next; no GPU has room for a ", e.profile, " now."));
   } else {
-    text.push_back(cat("Job ", explanation.job, " waits behind ", explanation.ahead.size(),
-                       explanation.ahead.size() == 1 ? " job" : " jobs", " (",
-                       list_text(explanation.ahead), "); the queue is strict: they come first."));
+    e.text.push_back(cat(who, " waits behind ", behind_text(e.ahead, e.leases),
+                         "; the queue is strict: ", e.ahead.size() == 1 ? "it comes" : "they come",
+                         " first."));
   }
-  if (!explanation.candidates.empty()) {
-    const api::CandidateView& best = explanation.candidates.front();
-    text.push_back(cat("There is room for it now, at ", place_text(best.gpu, best.start), "."));
-    return;
+  if (!e.candidates.empty()) {
+    const api::CandidateView& best = e.candidates.front();
+    e.text.push_back(cat("There is room for it now, at ", place_text(best.gpu, best.start),
+                         e.ahead.empty() ? "." : cat(", ", kIfElsewhere, ".")));
+  } else {
+    say_obstacles(e.obstacles, e.text);
+    say_ways_out(e, e.ahead.empty() ? "" : kIfElsewhere, e.text);
   }
-  say_obstacles(explanation.obstacles, text);
-  say_ways_out(explanation.rooms, explanation.departures, explanation.fits_now, text);
-  if (explanation.retry) {
-    text.push_back(cat("A place that failed it may be tried again at ",
-                       api::wall_text(*explanation.retry), "."));
+  if (!e.ahead.empty()) e.text.push_back(first_text(e.ahead.front()));
+  if (e.retry) {
+    e.text.push_back(
+        cat("A place that failed it may be tried again at ", api::wall_text(*e.retry), "."));
   }
 }
 
-void say_placed(const std::string& place, api::Explanation& explanation) {
-  std::vector<std::string>& text = explanation.text;
-  text.push_back(cat("Job ", explanation.job, " (", explanation.profile, ") ", place, "."));
-  if (explanation.candidates.empty()) return;
-  const api::CandidateView& winner = explanation.candidates.front();
-  text.push_back(cat("It was placed at ", place_text(winner.gpu, winner.start), " on ",
-                     api::wall_text(*explanation.decided), "."));
-  say_choice(explanation.candidates, explanation.decided_by, text);
-  say_obstacles(explanation.obstacles, text);
+void say_placed(const std::string& place, api::Explanation& e) {
+  e.text.push_back(cat(named_first(e.job, e.leases), " (", e.profile, ") ", place, "."));
+  if (e.candidates.empty()) return;
+  const api::CandidateView& winner = e.candidates.front();
+  e.text.push_back(cat("It was placed at ", place_text(winner.gpu, winner.start), " on ",
+                       api::wall_text(*e.decided), "."));
+  say_choice(e, e.text);
+  say_obstacles(e.obstacles, e.text);
 }
 
-void say_what_if(api::WhatIf& what_if, const std::string& beyond) {
-  std::vector<std::string>& text = what_if.text;
-  if (!beyond.empty()) {
-    text.push_back(cat("A ", what_if.profile, " of yours would not start now: ", beyond, "."));
-    return;
+void say_moves(api::Explanation& e) {
+  const auto since = [&](const api::MovedView& m) { return !e.decided || m.begun >= *e.decided; };
+  const auto done = [&](const api::MovedView& m) {
+    return since(m) && (m.result == "done" || m.result == "taken-over");
+  };
+  const auto count = std::ranges::count_if(e.moves, done);
+  const auto last = std::ranges::find_if(e.moves.rbegin(), e.moves.rend(), done);
+  if (last != e.moves.rend()) {
+    e.text.push_back(
+        cat("It was moved since", count == 1 ? "" : cat(", ", count, " times, the last"), " on ",
+            api::wall_text(last->begun), ", from ", place_text(last->from_gpu, last->from_start),
+            " to ", place_text(last->to_gpu, last->to_start), "."));
+    e.text.push_back(why_moved(*last));
   }
-  if (!what_if.candidates.empty()) {
-    const api::CandidateView& best = what_if.candidates.front();
+  if (!e.moves.empty() && e.moves.back().result.empty() && !e.moves.back().ended) {
+    const api::MovedView& now = e.moves.back();
+    e.text.push_back(
+        cat("It is being moved to ", place_text(now.to_gpu, now.to_start), " (", now.kind, ")."));
+  }
+}
+
+void say_what_if(api::WhatIf& w) {
+  if (!w.refused.empty() || !w.held.empty()) return say_not_now(w);
+  const std::string behind = cat(w.ahead, w.ahead == 1 ? " job" : " jobs");
+  if (!w.candidates.empty()) {
+    const api::CandidateView& best = w.candidates.front();
     const std::string place = place_text(best.gpu, best.start);
-    text.push_back(what_if.starts_now
-                       ? cat("A ", what_if.profile, " would start at once, at ", place, ".")
-                       : cat("A ", what_if.profile, " would fit at ", place,
-                             ", but it would wait behind ", what_if.ahead,
-                             what_if.ahead == 1 ? " job" : " jobs", ": the queue is strict."));
-    return;
+    w.text.push_back(w.starts_now
+                         ? cat("A ", w.profile, " would start at once, at ", place, ".")
+                         : cat("A ", w.profile, " would fit at ", place,
+                               ", but it would wait behind ", behind, ": the queue is strict."));
+  } else {
+    w.text.push_back(cat("A ", w.profile, " would wait",
+                         w.ahead == 0 ? "" : cat(" behind ", behind),
+                         ": no GPU has room for it now."));
+    say_obstacles(w.obstacles, w.text);
+    say_ways_out(w, w.ahead == 0 ? "" : kIfElsewhere, w.text);
   }
-  text.push_back(cat("A ", what_if.profile, " would wait",
-                     what_if.ahead == 0
-                         ? ""
-                         : cat(" behind ", what_if.ahead, what_if.ahead == 1 ? " job" : " jobs"),
-                     ": no GPU has room for it now."));
-  say_obstacles(what_if.obstacles, text);
-  say_ways_out(what_if.rooms, what_if.departures, what_if.fits_now, text);
+  if (w.first) w.text.push_back(first_text(*w.first));
 }
 
 }  // namespace tangram::daemon

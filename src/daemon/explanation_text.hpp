@@ -1,30 +1,20 @@
-// Explanations as callers get them: the core's data turned into wire values, and into sentences.
-// One rule: a sentence is made from the fields beside it, never from anything else.
+// Explanations in sentences. One rule: a sentence is made from the fields beside it, never from
+// anything else; the fields must be there already.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "api/explanation.hpp"
-#include "core/explain.hpp"
-#include "core/explain_job.hpp"
 
 namespace tangram::daemon {
 
-// Candidates, what decided between the first two, and the GPUs without one.
-void add_arrival(const core::ArrivalExplanation& from, const core::PlacementPolicy& policy,
-                 api::Explanation& to);
-void add_arrival(const core::ArrivalExplanation& from, const core::PlacementPolicy& policy,
-                 api::WhatIf& to);
-// What would unblock it.
-void add_waiting(const core::WaitingExplanation& from, const core::Node& node,
-                 api::Explanation& to);
-void add_waiting(const core::WaitingExplanation& from, const core::Node& node, api::WhatIf& to);
-
-// The sentences; the fields must be there already.
-void say_waiting(const core::JobExplanation& how, api::Explanation& explanation);
+// Of a job that waits; `holds` are the causes if it is held (core::HoldCause).
+void say_waiting(std::uint8_t holds, api::Explanation& explanation);
+// Of a job that has or had a place. `place`: "is running on GPU 0 at start 4".
 void say_placed(const std::string& place, api::Explanation& explanation);
-// `beyond`: what the caller may not have; empty: nothing stands against it.
-void say_what_if(api::WhatIf& what_if, const std::string& beyond);
+// Of its moves since it was placed.
+void say_moves(api::Explanation& explanation);
+void say_what_if(api::WhatIf& what_if);
 
 }  // namespace tangram::daemon

@@ -49,28 +49,50 @@ std::uint32_t Limits::slices_of(const std::string& profile) const {
 }
 
 // A bucket that leaks at the allowed rate and holds a few seconds' worth.
-bool Limits::too_fast(std::uint32_t uid) {
+double Limits::drops(std::uint32_t uid, Steady::time_point now) const {
+  const auto bucket = buckets_.find(uid);
+  if (bucket == buckets_.end()) return 0;
   const auto rate = static_cast<double>(limits_.submissions_per_second);
-  if (rate == 0) return false;
-  const auto now = Steady::now();
+  const double gone = std::chrono::duration<double>(now - bucket->second.at).count() * rate;
+  return std::max(0.0, bucket->second.drops - gone);
+}
+
+bool Limits::is_full(double drops) const {
+  const auto rate = static_cast<double>(limits_.submissions_per_second);
+  return rate != 0 && drops + 1 > rate * kBurstSeconds;
+}
+
+bool Limits::too_fast(std::uint32_t uid) {
+  if (limits_.submissions_per_second == 0) return false;
   if (buckets_.size() > kMostBuckets) buckets_.clear();
-  Bucket& bucket = buckets_[uid];
-  const double gone = std::chrono::duration<double>(now - bucket.at).count() * rate;
-  bucket.drops = std::max(0.0, bucket.drops - gone);
-  bucket.at = now;
-  if (bucket.drops + 1 > rate * kBurstSeconds) return true;
-  bucket.drops += 1;
-  return false;
+  const auto now = Steady::now();
+  const double held = drops(uid, now);
+  const bool full = is_full(held);
+  buckets_[uid] = {.drops = held + (full ? 0 : 1), .at = now};
+  return full;
+}
+
+api::Problem Limits::comes_too_fast() const {
+  return too_many(cat("more than ", limits_.submissions_per_second,
+                      " submissions a second are not accepted from one user; wait a moment."));
 }
 
 http::Answer<Limits::Admission> Limits::admit(const http::Caller& caller, std::uint32_t uid,
                                               const std::string& profile) {
   if (access_.is_admin(caller)) return Admission{};
-  if (too_fast(uid)) {
-    return std::unexpected(too_many(cat("more than ", limits_.submissions_per_second,
-                                        " submissions a second are not accepted from one user; "
-                                        "wait a moment.")));
-  }
+  if (too_fast(uid)) return std::unexpected(comes_too_fast());
+  return check(uid, profile);
+}
+
+http::Answer<Limits::Admission> Limits::would_admit(const http::Caller& caller, std::uint32_t uid,
+                                                    const std::string& profile) const {
+  if (access_.is_admin(caller)) return Admission{};
+  if (is_full(drops(uid, Steady::now()))) return std::unexpected(comes_too_fast());
+  return check(uid, profile);
+}
+
+// How much he has.
+http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::string& profile) const {
   const auto at = shares_.find(uid);
   const Share share = at == shares_.end() ? Share{} : at->second;
   if (limits_.jobs != 0 && share.jobs >= limits_.jobs) {
@@ -85,20 +107,27 @@ http::Answer<Limits::Admission> Limits::admit(const http::Caller& caller, std::u
         unserved(cat("a ", profile, " has ", slices, " compute slices, and a user may have ",
                      limits_.slices, " at once.")));
   }
-  return Admission{.over_limit = share.slices + slices > limits_.slices};
+  return Admission{.over_limit = share.slices + slices > limits_.slices,
+                   .has = share.slices,
+                   .most = limits_.slices,
+                   .needs = slices};
 }
 
-std::string Limits::why_not(const http::Caller& caller, const std::string& profile) const {
-  if (access_.is_admin(caller)) return "";
-  const auto at = shares_.find(caller.uid);
-  const Share share = at == shares_.end() ? Share{} : at->second;
-  if (limits_.jobs != 0 && share.jobs >= limits_.jobs) {
-    return cat("you have ", share.jobs, " jobs that are not over, and may have ", limits_.jobs);
+std::optional<Limits::Hold> Limits::hold_of(std::uint64_t job) const {
+  const auto at = jobs_.find(job);
+  if (at == jobs_.end()) return std::nullopt;
+  const auto share = shares_.find(at->second.uid);
+  if (share == shares_.end() || !share->second.held.contains(job)) return std::nullopt;
+  Hold hold{.has = share->second.slices, .most = limits_.slices, .needs = at->second.slices};
+  if (*share->second.held.begin() != job) {  // let_go() begins with that one
+    hold.behind = *share->second.held.begin();
+    return hold;
   }
-  if (limits_.slices != 0 && share.slices + slices_of(profile) > limits_.slices) {
-    return cat("you have ", share.slices, " compute slices, and may have ", limits_.slices);
+  for (const auto& [id, other] : jobs_) {
+    if (other.uid != at->second.uid || !other.counts) continue;
+    if (hold.has - other.slices + hold.needs <= hold.most) hold.enough.push_back(id);
   }
-  return "";
+  return hold;
 }
 
 void Limits::coming(std::uint64_t job, std::uint32_t uid, const std::string& profile, bool held) {

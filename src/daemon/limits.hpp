@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,13 +26,26 @@ class Limits {
   void set(const UserLimits& limits);
 
   struct Admission {
-    bool over_limit = false;  // accepted, to be held
+    bool over_limit = false;  // accepted, to be held: its user has so many slices, of so many, and
+    std::uint32_t has = 0;    // it needs so many more
+    std::uint32_t most = 0;
+    std::uint32_t needs = 0;
   };
   // A job of this user with this profile: whether it may come, and how. Counts as a submission.
   [[nodiscard]] http::Answer<Admission> admit(const http::Caller& caller, std::uint32_t uid,
                                               const std::string& profile);
-  // Why such a job would be refused or held now; empty: it would not. Counts as nothing.
-  [[nodiscard]] std::string why_not(const http::Caller& caller, const std::string& profile) const;
+  // What admit() would answer now. Counts as nothing.
+  [[nodiscard]] http::Answer<Admission> would_admit(const http::Caller& caller, std::uint32_t uid,
+                                                    const std::string& profile) const;
+  // What keeps a job held.
+  struct Hold {
+    std::uint32_t has = 0;  // its user, in slices
+    std::uint32_t most = 0;
+    std::uint32_t needs = 0;
+    std::optional<std::uint64_t> behind = {};  // a job of his that was held before it
+    std::vector<std::uint64_t> enough = {};  // jobs of his each of whose end alone would let it go
+  };
+  [[nodiscard]] std::optional<Hold> hold_of(std::uint64_t job) const;
   // It got this number, and is on its way to the store; or did not get there.
   void coming(std::uint64_t job, std::uint32_t uid, const std::string& profile, bool held);
   void not_coming(std::uint64_t job);
@@ -60,7 +74,11 @@ class Limits {
   };
 
   [[nodiscard]] std::uint32_t slices_of(const std::string& profile) const;
+  [[nodiscard]] double drops(std::uint32_t uid, Steady::time_point now) const;
+  [[nodiscard]] bool is_full(double drops) const;
   [[nodiscard]] bool too_fast(std::uint32_t uid);
+  [[nodiscard]] api::Problem comes_too_fast() const;
+  [[nodiscard]] http::Answer<Admission> check(std::uint32_t uid, const std::string& profile) const;
   [[nodiscard]] bool exceeds(std::uint64_t job) const;
   void count(std::uint64_t job, const Counted& now);
   void forget(std::uint64_t job);

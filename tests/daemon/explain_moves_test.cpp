@@ -1,14 +1,27 @@
 // What an explanation says would make room, done as it says, at the real daemon's door: the named
-// moves are asked for one by one, and the job that waited runs.
+// moves are asked for one by one, and the job that waited runs; who may not ask is told so; and
+// what was moved says why.
+#include <unistd.h>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
 #include "node.hpp"
+#include "others.hpp"
 
 namespace tangram::tests {
 namespace {
 
 namespace json = boost::json;
+using testing::HasSubstr;
+
+std::string sentences(const json::value& explanation) {
+  std::string all;
+  const json::array& lines = explanation.at("text").as_array();
+  for (const json::value& line : lines) all += cat(std::string_view(line.as_string()), "\n");
+  return all;
+}
 
 // §IV-D: a 1g at 0 beside a 2g at 4 leaves no place for a 4g.
 class ExplainedMoves : public ::testing::Test {
@@ -57,14 +70,76 @@ TEST_F(ExplainedMoves, MakeTheRoomTheyAreSaidToMake) {
   EXPECT_EQ(job.at("start"), room.at("start"));
 }
 
-TEST_F(ExplainedMoves, AreNotNamedWhereTheyWouldBeRefused) {
+TEST_F(ExplainedMoves, SayWhatTheyAreRestrainedBy) {
+  const auto first = [&](const json::value& why) {
+    return why.at("rooms").at(0).at("moves").at(0);
+  };
+  const auto restraints = [&] {
+    std::vector<std::string> names;
+    const json::value move = first(explained());
+    for (const json::value& each : move.at("restrained_by").as_array()) {
+      names.emplace_back(each.at("by").as_string());
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  // An operator is not restrained by what restrains the scheduler; the command that is named works.
+  EXPECT_EQ(restraints(), (Names{"migration", "cooldown"}));
+  EXPECT_TRUE(first(explained()).at("may").as_bool());
+  EXPECT_THAT(sentences(explained()), HasSubstr(cat("`tangram move ", one_, " --to 0:6`")));
+  EXPECT_FALSE(first(explained()).at("restrained_by").at(1).at("until").is_null());
+  // The most at a time restrains him too.
   node_.ask("PATCH", "/v1/tuning", 200, json::object{{"most_moves", 0}});
-  EXPECT_TRUE(explained().at("rooms").as_array().empty());
-  EXPECT_FALSE(explained().at("departures").as_array().empty());
-  EXPECT_TRUE(node_.ask("GET", "/v1/what-if?profile=4g.20gb").at("rooms").as_array().empty());
+  EXPECT_EQ(restraints(), (Names{"most_moves", "migration", "cooldown"}));
+  EXPECT_FALSE(first(explained()).at("may").as_bool());
+  EXPECT_THAT(sentences(explained()), HasSubstr("Nobody may ask for it now"));
+  EXPECT_EQ(first(node_.ask("GET", "/v1/what-if?profile=4g.20gb")).at("may"), false);
   move(one_, 0, 6, 409);
   node_.ask("PATCH", "/v1/tuning", 200, json::object{{"most_moves", 4}});
-  EXPECT_FALSE(explained().at("rooms").as_array().empty());
+  node_.tangram({"move", std::to_string(one_), "--to", "0:6"});
+  node_.await(waiting_, "running");
+}
+
+TEST_F(ExplainedMoves, AreOnlyForWhoMayAskForThem) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  let_others_in(node_);
+  const auto target = cat("/v1/explain/", waiting_);
+  const auto as_nobody = [&] { return ask_as(kNobody, node_, "GET", target).second; };
+  EXPECT_THAT(sentences(as_nobody()), HasSubstr("Only an admin may ask for it now: moves are"));
+  const json::value move = as_nobody().at("rooms").at(0).at("moves").at(0);
+  EXPECT_FALSE(move.at("may").as_bool());
+  EXPECT_EQ(move.at("user"), "root");
+  EXPECT_THAT(sentences(as_nobody()), testing::Not(HasSubstr("`tangram move")));
+}
+
+// Where it is now is not where it was placed: by hand first, then by the scheduler.
+TEST_F(ExplainedMoves, AreToldOfTheJobThatWasMoved) {
+  const auto told = [&] { return node_.ask("GET", cat("/v1/explain/", one_)); };
+  EXPECT_THAT(sentences(told()), HasSubstr("It was moved since on "));
+  EXPECT_THAT(sentences(told()), HasSubstr("asked for by hand"));
+  EXPECT_EQ(told().at("moves").at(0).at("kind"), "asked");
+  node_.ask("PATCH", "/v1/tuning", 200, json::object{{"cooldown", "0s"}});
+  for (const std::uint64_t id : {waiting_, one_}) {
+    node_.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+    node_.await(id, "over");
+  }
+  one_ = running("1g.5gb");  // a job that no cooldown keeps
+  move(one_, 0, 0);
+  const std::uint64_t leaves = running("1g.5gb");
+  node_.ask("PATCH", "/v1/tuning", 200, json::object{{"migration", "both"}});
+  const json::object before = node_.job(one_);
+  node_.ask("POST", cat("/v1/jobs/", leaves, "/cancel"), 202);
+  eventually("the scheduler has moved it", [&] {
+    const json::object now = node_.job(one_);
+    return now.at("start") != before.at("start") && !now.at("moving").as_bool();
+  });
+  const json::value last = told().at("moves").as_array().back();
+  EXPECT_EQ(last.at("kind"), "intra-GPU") << last;
+  EXPECT_EQ(last.at("to_start"), node_.job(one_).at("start"));
+  EXPECT_GE(last.at("weighed").to_number<int>(), 1) << sentences(told());
+  EXPECT_LT(last.at("frag_after").to_number<double>(), last.at("frag_before").to_number<double>());
+  EXPECT_THAT(sentences(told()), HasSubstr("It was moved since, 2 times, the last on "));
+  EXPECT_THAT(sentences(told()), HasSubstr("It was the best of "));
 }
 
 }  // namespace

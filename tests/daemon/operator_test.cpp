@@ -141,9 +141,57 @@ TEST(Explain, TheNamedDepartureStartsTheJob) {
   const json::value second = node.ask("GET", cat("/v1/explain/", behind));
   EXPECT_EQ(second.at("ahead").as_array(), json::array{waiting});
   EXPECT_THAT(sentences(second), HasSubstr("There is room for it now"));
+  EXPECT_THAT(sentences(second),
+              HasSubstr(cat("What blocks the first of them: `tangram explain ", waiting, "`.")));
+  const json::value third = node.ask("GET", cat("/v1/explain/", node.submit("4g.20gb", "true")));
+  EXPECT_THAT(sentences(third),
+              HasSubstr(cat("The end of job ", large,
+                            " would make room for it, if those ahead of it start elsewhere.")));
   node.ask("POST", cat("/v1/jobs/", large, "/cancel"), 202);
   EXPECT_EQ(node.await(waiting, "over").at("exit_code"), 0);
   node.ask("GET", "/v1/explain/99", 404);
+}
+
+// Leases are called leases, what is no job's is named, and what comes by itself needs nobody.
+TEST(Explain, NamesWhatStandsInTheWay) {
+  Node node({.emulate = "2xA100-40GB", .config = "[device]\nobserve_every = \"100ms\"\n"});
+  node.start();
+  node.tangram({"emulate", "fault", "foreign", "0", "3g.20gb@4"});
+  const json::value lease =
+      node.ask("POST", "/v1/leases", 201, json::object{{"profile", "7g.40gb"}, {"wait", "30s"}});
+  const auto id = lease.at("id").to_number<std::uint64_t>();
+  const auto waiting = node.submit("7g.40gb", "true");
+  const auto why = [&] { return node.ask("GET", cat("/v1/explain/", waiting)); };
+  eventually("the foreign one is seen", [&] {
+    return sentences(why()).find("a foreign 3g.20gb@4 stands there") != std::string::npos;
+  });
+  EXPECT_EQ(why().at("leases"), json::array{id});
+  EXPECT_THAT(sentences(why()), HasSubstr(cat("The end of lease ", id, " would make room.")));
+  node.ask("DELETE", cat("/v1/leases/", id));
+  const auto stubborn =
+      node.submit("7g.40gb", "trap '' TERM; while :; do sleep 0.1; done", {{"grace", "1h"}});
+  EXPECT_EQ(node.await(waiting, "over").at("exit_code"), 0);
+  node.await(stubborn, "running");
+  const auto next = node.submit("7g.40gb", "true");
+  node.ask("POST", cat("/v1/jobs/", stubborn, "/cancel"), 202);
+  node.await(stubborn, "stopping");
+  const json::value soon = node.ask("GET", cat("/v1/explain/", next));
+  EXPECT_EQ(soon.at("to_come").at("jobs"), json::array{stubborn}) << soon;
+  EXPECT_THAT(sentences(soon), HasSubstr(cat("once job ", stubborn, " has left")));
+}
+
+// A job that was never placed has no decision to be explained.
+TEST(Explain, SaysThatItNeverHadAPlace) {
+  Node node({.emulate = "1xA100-40GB"});
+  node.start();
+  node.await(node.submit("7g.40gb", kForever), "running");
+  const auto id = node.submit("7g.40gb", kForever);
+  EXPECT_EQ(node.state(id), "queued");
+  node.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+  node.await(id, "over");
+  const std::string said = sentences(node.ask("GET", cat("/v1/explain/", id)));
+  EXPECT_THAT(said, HasSubstr("It never had a place"));
+  EXPECT_THAT(said, testing::Not(HasSubstr("cannot be told")));
 }
 
 // Why a running job is where it is: the winner of the decision made again is where it runs.
