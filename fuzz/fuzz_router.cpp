@@ -71,7 +71,7 @@ void open_doors_of_leases(http::Doors& d) {
     reply(http::Doors::Acquired{});
     return nullptr;
   };
-  d.leases = at_once<std::vector<api::LeaseView>>();
+  d.leases = at_once<std::vector<api::LeaseView>, const http::LeaseFilter&>();
   d.lease = at_once<api::LeaseView, std::uint64_t>();
   d.leases_by_key = [](const http::Caller&, const std::string& key,
                        std::optional<std::uint32_t>) -> http::Answer<std::vector<api::LeaseView>> {
@@ -80,12 +80,12 @@ void open_doors_of_leases(http::Doors& d) {
     return std::unexpected(http::problem(404, "no-such-lease", "none."));
   };
   d.release_by_key = [](const http::Caller&, const std::string& key, std::optional<std::uint32_t>,
-                        const http::Reply<std::optional<api::LeaseView>>& reply) {
+                        const http::Reply<std::optional<http::Doors::Released>>& reply) {
     if (key.empty()) std::abort();
-    reply(key.size() % 2 == 0 ? std::optional(api::LeaseView{}) : std::nullopt);
+    reply(key.size() % 2 == 0 ? std::optional(http::Doors::Released{}) : std::nullopt);
   };
   d.renew = yes<api::LeaseView, std::uint64_t, std::optional<std::chrono::milliseconds>>();
-  d.release_lease = yes<api::LeaseView, std::uint64_t>();
+  d.release_lease = yes<http::Doors::Released, std::uint64_t>();
 }
 
 void open_doors_of_the_node(http::Doors& d) {

@@ -42,11 +42,26 @@ using Answer = std::expected<T, api::Problem>;
 template <class T>
 using Reply = std::function<void(Answer<T>)>;
 
+// A label that jobs must have, with this value or with any. Labels are their owner's and the
+// admins' to see, so nobody finds others' jobs by them.
+struct LabelFilter {
+  std::string name;
+  std::optional<std::string> value = {};
+};
+
 struct JobFilter {
   bool all = false;  // those that are over too
   std::optional<std::string> user;
   std::optional<api::JobState> state;
   std::optional<std::string> name;
+  std::optional<std::string> profile = {};
+  std::optional<LabelFilter> label = {};
+  std::optional<std::uint64_t> before = {};  // only ids below this one: the next page
+  std::size_t most = 1'000;                  // the newest
+};
+
+// Of leases that are open.
+struct LeaseFilter {
   std::optional<std::uint64_t> before = {};  // only ids below this one: the next page
   std::size_t most = 1'000;                  // the newest
 };
@@ -137,7 +152,8 @@ struct Doors {
   std::function<void(const Caller&, std::uint64_t id, Reply<api::Explanation>)> explain;
   std::function<Answer<api::WhatIf>(const Caller&, const api::WhatIfQuestion&)> what_if;
 
-  // The reply comes when the lease is granted, or says why it was not (409 no-room after its wait).
+  // The reply comes when the lease is granted, or says why it was not (409 after its wait: no-room,
+  // not-ready, out-of-service).
   // Whoever drops the token before that has left: a lease that still waits is given up, with a key
   // only after a while.
   struct Acquired {
@@ -146,7 +162,8 @@ struct Doors {
   };
   std::function<std::shared_ptr<void>(const Caller&, const api::LeaseRequest&, Reply<Acquired>)>
       acquire;
-  std::function<Answer<std::vector<api::LeaseView>>(const Caller&)> leases;  // open ones, by id
+  // The newest of those that are open, by id.
+  std::function<Answer<std::vector<api::LeaseView>>(const Caller&, const LeaseFilter&)> leases;
   std::function<Answer<api::LeaseView>(const Caller&, std::uint64_t id)> lease;
   // Open ones of that key and owner (none: the caller), those first that the caller took; 404 if
   // there is none.
@@ -158,11 +175,15 @@ struct Doors {
                      Reply<api::LeaseView>)>
       renew;
   // Releasing one that is over already is no mistake.
-  std::function<void(const Caller&, std::uint64_t id, Reply<api::LeaseView>)> release_lease;
+  struct Released {
+    api::LeaseView lease;
+    bool noted = false;  // and no more: it is done once the store can be written
+  };
+  std::function<void(const Caller&, std::uint64_t id, Reply<Released>)> release_lease;
   // The one that the caller took with that key for that owner (none: himself). That there is none
   // open is no mistake either.
   std::function<void(const Caller&, const std::string& key, std::optional<std::uint32_t> uid,
-                     Reply<std::optional<api::LeaseView>>)>
+                     Reply<std::optional<Released>>)>
       release_by_key;
 
   std::function<Answer<std::vector<api::GpuView>>(const Caller&)> gpus;

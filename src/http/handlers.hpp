@@ -58,6 +58,8 @@ Outcome delete_token(const Doors& doors, const Request& request);
 // The body as JSON, if it is said to be (json_body.cpp).
 [[nodiscard]] Answer<boost::json::value> json_body(const Request& request);
 [[nodiscard]] Response bad_request(const Error& error);
+// `limit`: as many as a page may have.
+[[nodiscard]] Result<std::size_t> limit_in(const Query& query);
 
 template <class T>
 [[nodiscard]] Response response_of(const Answer<T>& answer, int status = 200) {

@@ -22,8 +22,21 @@ namespace json = boost::json;
 
 constexpr auto kLongestWait = std::chrono::hours(24);
 
+Result<LabelFilter> label_in(const std::string& text) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  LabelFilter label{.name = text.substr(0, equals)};
+  if (!api::is_label_name(label.name)) {
+    return invalid(cat("label must be NAME or NAME=VALUE, and ", quoted(label.name),
+                       " is no name: ", api::kLabelNameForm, "."));
+  }
+  if (equals < text.size()) label.value = text.substr(equals + 1);
+  return label;
+}
+
 Result<JobFilter> filter_in(const Query& query) {
-  if (auto ok = query.allow_only({"all", "user", "state", "name", "limit", "before"}); !ok) {
+  if (auto ok =
+          query.allow_only({"all", "user", "state", "name", "profile", "label", "limit", "before"});
+      !ok) {
     return std::unexpected(ok.error());
   }
   JobFilter filter;
@@ -32,6 +45,12 @@ Result<JobFilter> filter_in(const Query& query) {
   filter.all = *all;
   filter.user = query.text("user");
   filter.name = query.text("name");
+  filter.profile = query.text("profile");
+  if (const auto text = query.text("label")) {
+    const auto label = label_in(*text);
+    if (!label) return std::unexpected(label.error());
+    filter.label = *label;
+  }
   if (const auto word = query.text("state")) {
     filter.state = api::find_state(*word);
     if (!filter.state) {
@@ -45,18 +64,9 @@ Result<JobFilter> filter_in(const Query& query) {
   return filter;
 }
 
-// As many as a page may have.
-Result<std::size_t> limit_in(const Query& query) {
-  constexpr std::size_t kMost = 1'000;
-  const auto limit = query.number("limit", kMost);
-  if (!limit) return std::unexpected(limit.error());
-  if (*limit == 0U) return invalid(cat("limit must be a whole number from 1 to ", kMost, "."));
-  return static_cast<std::size_t>(limit->value_or(JobFilter{}.most));
-}
-
 std::string next_page(const Query& query, std::uint64_t before) {
   std::string target = "/v1/jobs?";
-  for (const char* name : {"all", "user", "state", "name", "limit"}) {
+  for (const char* name : {"all", "user", "state", "name", "profile", "label", "limit"}) {
     if (const auto value = query.text(name)) {
       target += cat(name, '=', percent_encoded(*value), '&');
     }
@@ -123,6 +133,14 @@ Outcome change(const JobDeed& deed, const Request& request) {
 
 Response bad_request(const Error& error) {
   return problem_response(problem(400, "bad-request", error.message));
+}
+
+Result<std::size_t> limit_in(const Query& query) {
+  constexpr std::size_t kMost = 1'000;
+  const auto limit = query.number("limit", kMost);
+  if (!limit) return std::unexpected(limit.error());
+  if (*limit == 0U) return invalid(cat("limit must be a whole number from 1 to ", kMost, "."));
+  return static_cast<std::size_t>(limit->value_or(JobFilter{}.most));
 }
 
 Outcome post_job(const Doors& doors, const Request& request) {

@@ -94,7 +94,8 @@ TEST_F(Routes, JobsComeInPages) {
   EXPECT_EQ(done("GET", cut.next).body.as_array().size(), 1U);
   EXPECT_THAT(raw("GET", "/v1/jobs?limit=3"),
               HasSubstr("Link: </v1/jobs?limit=3&before=999>; rel=\"next\"\r\n"));
-  for (const auto* wrong : {"limit=0", "limit=1001", "limit=x", "before=-1"}) {
+  for (const auto* wrong : {"limit=0", "limit=1001", "limit=x", "before=-1", "label=", "label==x",
+                            "label=Big", "label=%22"}) {
     EXPECT_THAT(raw("GET", cat("/v1/jobs?", wrong)), StartsWith("HTTP/1.1 400")) << wrong;
   }
 }
@@ -124,6 +125,12 @@ TEST_F(Routes, LeasesAreAcquiredRenewedAndReleased) {
   EXPECT_THAT(raw("POST", "/v1/leases", R"({"profile":"1g.5gb"})"),
               AllOf(StartsWith("HTTP/1.1 201"), HasSubstr("Location: /v1/leases/101")));
   EXPECT_EQ(done("GET", "/v1/leases").body.as_array().size(), 2U);
+  EXPECT_THAT(raw("GET", "/v1/leases?limit=1"),
+              HasSubstr("Link: </v1/leases?limit=1&before=101>; rel=\"next\""));
+  const ClientReply rest = done("GET", "/v1/leases?limit=1&before=101");
+  EXPECT_EQ(rest.body.at(0).at("id"), 100);
+  EXPECT_EQ(rest.next, "");
+  EXPECT_THAT(raw("GET", "/v1/leases?limit=0"), StartsWith("HTTP/1.1 400"));
   EXPECT_EQ(done("GET", "/v1/leases?key=slurm%2F1").body.at(0).at("id"), 100);
   EXPECT_THAT(raw("GET", "/v1/leases?key=other"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(raw("GET", "/v1/leases?key="), StartsWith("HTTP/1.1 400"));
@@ -139,6 +146,9 @@ TEST_F(Routes, LeasesAreAcquiredRenewedAndReleased) {
   EXPECT_THAT(raw("POST", "/v1/leases/100/renew", R"({"ttl":"1ms"})"), StartsWith("HTTP/1.1 400"));
   EXPECT_EQ(done("DELETE", "/v1/leases/100").body.at("state"), "over");
   EXPECT_EQ(done("DELETE", "/v1/leases/100").status, 200);
+  daemon_.on_loop([&] { daemon_.leases.store_fails = true; });
+  EXPECT_EQ(done("DELETE", "/v1/leases/100").status, 202);
+  daemon_.on_loop([&] { daemon_.leases.store_fails = false; });
   EXPECT_THAT(raw("POST", "/v1/leases/100/renew"), StartsWith("HTTP/1.1 409"));
   EXPECT_THAT(raw("DELETE", "/v1/leases/9"), StartsWith("HTTP/1.1 404"));
   EXPECT_EQ(done("POST", "/v1/leases", wish).status, 201);

@@ -120,10 +120,15 @@ class TestLeases {
       }
       return token;
     };
-    d.leases = [this](const Caller&) -> Answer<std::vector<api::LeaseView>> {
+    d.leases = [this](const Caller&,
+                      const LeaseFilter& filter) -> Answer<std::vector<api::LeaseView>> {
       std::vector<api::LeaseView> open;
       for (const auto& [id, lease] : leases_) {
+        if (filter.before && id >= *filter.before) continue;
         if (lease.view.state != api::LeaseState::kOver) open.push_back(lease.view);
+      }
+      if (open.size() > filter.most) {
+        open.erase(open.begin(), open.end() - static_cast<std::ptrdiff_t>(filter.most));
       }
       return open;
     };
@@ -140,11 +145,11 @@ class TestLeases {
     };
     d.release_by_key = [this](const Caller& caller, const std::string& key,
                               std::optional<std::uint32_t> uid,
-                              const Reply<std::optional<api::LeaseView>>& reply) {
+                              const Reply<std::optional<Doors::Released>>& reply) {
       Lease* found = find(key, uid.value_or(caller.uid));
       if (found == nullptr) return reply(std::nullopt);
       found->view.state = api::LeaseState::kOver;
-      reply(found->view);
+      reply(Doors::Released{.lease = found->view, .noted = store_fails});
     };
     d.renew = [this](const Caller&, std::uint64_t id, std::optional<std::chrono::milliseconds> ttl,
                      const Reply<api::LeaseView>& reply) {
@@ -156,12 +161,15 @@ class TestLeases {
       view.ttl = ttl.value_or(view.ttl);
       reply(view);
     };
-    d.release_lease = [this](const Caller&, std::uint64_t id, const Reply<api::LeaseView>& reply) {
+    d.release_lease = [this](const Caller&, std::uint64_t id,
+                             const Reply<Doors::Released>& reply) {
       if (!leases_.contains(id)) return reply(std::unexpected(none()));
       leases_.at(id).view.state = api::LeaseState::kOver;
-      reply(leases_.at(id).view);
+      reply(Doors::Released{.lease = leases_.at(id).view, .noted = store_fails});
     };
   }
+
+  bool store_fails = false;
 
  private:
   static api::Problem none() { return problem(404, "no-such-lease", "there is no such lease."); }
