@@ -228,7 +228,11 @@ std::vector<api::ProfileView> Views::profiles() const {
     }
   }
   const core::Scheduler& scheduler = engine_.scheduler();
+  // The queue may be long, and this is asked often: most of the time it need not be looked at.
+  const bool anybody = scheduler.waiting_count() != 0;
+  const bool in_turn = scheduler.policies().queue->name == "fcfs";  // a new one is the last
   for (api::ProfileView& view : views) {
+    if (view.fits_now == 0 || (anybody && in_turn)) continue;
     const auto ahead = scheduler.ahead_of(*node.find_name(view.name), node.next_order());
     view.starts_now = ahead.empty() ? view.fits_now : 0;
   }
