@@ -70,8 +70,9 @@ class Far {
     return count == 0 || (count < 0 && errno == ECONNRESET);
   }
   [[nodiscard]] bool greet() const { return ::SSL_connect(ssl_.get()) == 1; }
+  // If the other side has closed, nothing will be heard.
   void say(std::string_view text) const {
-    CHECK(::SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())) > 0);
+    static_cast<void>(::SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())));
   }
   // Until the text has it, or the other side has closed.
   [[nodiscard]] std::string hear(std::string_view until = "") const {
@@ -125,12 +126,13 @@ TEST(Strangers, MayNotStay) {
     ASSERT_TRUE(guest.greet() && stranger.greet());
     guest.say(kStatus);
     EXPECT_THAT(guest.hear("}\n"), StartsWith("HTTP/1.1 200"));
-    std::string last;
+    std::string last = "HTTP/1.1 200";
     int answers = 0;
-    while (last.find("Connection: close") == std::string::npos) {
+    // Between two requests the end of his time is no more than the end.
+    while (!last.empty() && last.find("Connection: close") == std::string::npos) {
+      ASSERT_THAT(last, StartsWith("HTTP/1.1 200")) << answers;
       stranger.say(kHealth);
       last = stranger.hear("}\n");
-      ASSERT_THAT(last, StartsWith("HTTP/1.1 200")) << answers;
       ++answers;
     }
     EXPECT_EQ(stranger.hear(), "");
