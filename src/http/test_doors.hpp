@@ -161,8 +161,7 @@ class TestLeases {
       view.ttl = ttl.value_or(view.ttl);
       reply(view);
     };
-    d.release_lease = [this](const Caller&, std::uint64_t id,
-                             const Reply<Doors::Released>& reply) {
+    d.release_lease = [this](const Caller&, std::uint64_t id, const Reply<Doors::Released>& reply) {
       if (!leases_.contains(id)) return reply(std::unexpected(none()));
       leases_.at(id).view.state = api::LeaseState::kOver;
       reply(Doors::Released{.lease = leases_.at(id).view, .noted = store_fails});
