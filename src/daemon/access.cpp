@@ -94,7 +94,8 @@ void Access::reload() {
   take_answer();
   if (group_name_.empty()) {
     trouble_.clear();
-    return group_.reset();
+    group_.reset();
+    return;
   }
   asks_again_ = question_ != nullptr;  // one that hangs is enough
   if (!asks_again_) ask();

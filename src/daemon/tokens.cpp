@@ -322,7 +322,10 @@ void Tokens::save_ends(const std::vector<store::TokenRow>& rows, const Reply& re
                            for (const store::TokenRow& row : rows) unsaved_.erase(row.id);
                            answer(*asker);
                          }});
-  if (!engine_.store_trouble().empty()) return answer(*asker);
+  if (!engine_.store_trouble().empty()) {
+    answer(*asker);
+    return;
+  }
   asker->bell = engine_.when_lasting([this, weak = std::weak_ptr(asker), answer] {
     const auto who = weak.lock();
     if (who && !engine_.store_trouble().empty()) answer(*who);
