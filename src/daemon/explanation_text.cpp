@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "base/text.hpp"
+#include "core/explain.hpp"
 #include "core/job.hpp"
 #include "daemon/explanation_words.hpp"
 
@@ -129,6 +130,12 @@ void say_limit(api::Explanation& e) {
   }
 }
 
+bool is_backed_off(const std::vector<api::ObstacleView>& obstacles) {
+  return std::ranges::any_of(obstacles, [](const api::ObstacleView& each) {
+    return each.why == core::name_of(core::NoCandidate::kBackOff);
+  });
+}
+
 std::string behind_text(const std::vector<std::uint64_t>& ahead,
                         const std::vector<std::uint64_t>& leases) {
   const bool plain =
@@ -167,7 +174,9 @@ void say_waiting(std::uint8_t holds, api::Explanation& e) {
           cat("If it were let go now, it would wait behind ", behind_text(e.ahead, e.leases), "."));
     }
   } else if (e.ahead.empty()) {
-    e.text.push_back(cat(who, " is the next; no GPU has room for a ", e.profile, " now."));
+    e.text.push_back(is_backed_off(e.obstacles)
+                         ? cat(who, " is the next; the places that are free failed it lately.")
+                         : cat(who, " is the next; no GPU has room for a ", e.profile, " now."));
   } else {
     e.text.push_back(cat(who, " waits behind ", behind_text(e.ahead, e.leases),
                          "; the queue is strict: ", e.ahead.size() == 1 ? "it comes" : "they come",
