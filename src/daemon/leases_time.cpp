@@ -101,6 +101,7 @@ void Leases::mind_the_store() {
 
 // What was said meanwhile is written down, and whoever could not say anything has some seconds to.
 void Leases::give_grace() {
+  if (engine_.records().leases().empty()) return;
   ++graces_;
   const auto written = std::make_shared<decltype(unwritten_)>();
   engine_.post(Input{.event = core::WakeUp{},

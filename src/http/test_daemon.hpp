@@ -209,6 +209,7 @@ class TestDaemon {
       for (const auto& [id, job] : jobs_) {
         if (!filter.all && is_over(job.view.state)) continue;
         if (filter.name && *filter.name != job.view.request.name) continue;
+        if (filter.profile && *filter.profile != job.view.profile) continue;
         if (filter.state && *filter.state != job.view.state) continue;
         if (filter.before && id >= *filter.before) continue;
         views.push_back(job.view);
