@@ -113,10 +113,10 @@ class Crowd : public ::testing::Test {
   static constexpr std::uint32_t kFirst = 100'000;
   static constexpr std::uint32_t kMany = KnownUsers::kMostKnown * 5 / 4;
 
-  void hang() { hangs_ = true; }
+  void hang() { directory_->hangs = true; }
   void go_on() {
-    hangs_ = false;
-    hangs_.notify_all();
+    directory_->hangs = false;
+    directory_->hangs.notify_all();
   }
   // So many from that one on, some at a time; the `friend_of_all` is asked for with all of them.
   void look_up(std::uint32_t first, std::uint32_t count = 1,
@@ -135,19 +135,23 @@ class Crowd : public ::testing::Test {
   }
   // Whom the directory was asked for, since the last time.
   std::vector<std::uint32_t> take_asked() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(asked_, {});
+    const std::lock_guard lock(directory_->mutex);
+    return std::exchange(directory_->asked, {});
   }
 
-  std::atomic<bool> hangs_ = false;
-  std::mutex mutex_;
-  std::vector<std::uint32_t> asked_;
-  KnownUsers users_{[this](std::uint32_t uid) -> Result<std::optional<Account>> {
+  // Shared, because nobody waits for the thread that asks it.
+  struct TheDirectory {
+    std::atomic<bool> hangs = false;
+    std::mutex mutex;
+    std::vector<std::uint32_t> asked = {};
+  };
+  std::shared_ptr<TheDirectory> directory_ = std::make_shared<TheDirectory>();
+  KnownUsers users_{[directory = directory_](std::uint32_t uid) -> Result<std::optional<Account>> {
     {
-      const std::lock_guard lock(mutex_);
-      asked_.push_back(uid);
+      const std::lock_guard lock(directory->mutex);
+      directory->asked.push_back(uid);
     }
-    hangs_.wait(true);
+    directory->hangs.wait(true);
     if (uid >= kFirst) return std::nullopt;
     return Account{.name = "somebody", .home = {}, .shell = {}, .gid = uid};
   }};

@@ -74,6 +74,20 @@ std::string next_page(const Query& query, std::uint64_t before) {
   return cat(target, "before=", before);
 }
 
+// The newest of them, and where the others are.
+Response page_of(const std::vector<api::JobView>& jobs, std::size_t limit, const Query& query) {
+  const std::size_t older = jobs.size() > limit ? jobs.size() - limit : 0;
+  json::array page;
+  page.reserve(jobs.size() - older);
+  for (std::size_t i = older; i < jobs.size(); ++i) page.push_back(to_json(jobs[i]));
+  Response response = json_response(std::move(page));
+  if (older > 0) {
+    const std::string next = next_page(query, jobs[older].id);
+    response.headers.emplace_back("Link", cat('<', next, ">; rel=\"next\""));
+  }
+  return response;
+}
+
 Result<Once> once_in(const Request& request) {
   constexpr std::size_t kLongest = 255;
   const std::string& key = request.once;
@@ -174,15 +188,8 @@ Outcome get_jobs(const Doors& doors, const Request& request) {
   filter->most = *limit + 1;  // one more says whether there are more
   return later([&doors, caller = request.caller, wanted = *std::move(filter), limit = *limit,
                 query = request.query](const Respond& respond) {
-    doors.jobs(caller, wanted, [=](Answer<std::vector<api::JobView>> jobs) {
-      const bool more = jobs && jobs->size() > limit;
-      if (more) jobs->erase(jobs->begin(), jobs->end() - static_cast<std::ptrdiff_t>(limit));
-      Response response = response_of(jobs);
-      if (more) {
-        response.headers.emplace_back(
-            "Link", cat('<', next_page(query, jobs->front().id), ">; rel=\"next\""));
-      }
-      respond(std::move(response));
+    doors.jobs(caller, wanted, [=](const Answer<std::vector<api::JobView>>& jobs) {
+      respond(jobs ? page_of(*jobs, limit, query) : problem_response(jobs.error()));
     });
   });
 }
