@@ -1,6 +1,7 @@
 // See explanation_words.hpp.
 #include "daemon/explanation_words.hpp"
 
+#include <cmath>
 #include <set>
 
 namespace tangram::daemon {
@@ -76,7 +77,7 @@ std::string place_text(std::uint32_t gpu, std::uint32_t start) {
 }
 
 std::string fraction_text(double cost) {
-  const auto thousandths = static_cast<int>(cost * 1000 + 0.5);
+  const long thousandths = std::lround(cost * 1000);
   std::string digits = std::to_string(thousandths % 1000);
   digits.insert(0, 3 - digits.size(), '0');
   return cat(thousandths / 1000, ".", digits);
