@@ -11,10 +11,8 @@ endif()
 
 add_library(tangram_flags INTERFACE)
 target_include_directories(tangram_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
-target_compile_options(tangram_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
-if(TANGRAM_WERROR)
-  target_compile_options(tangram_flags INTERFACE -Werror)
-endif()
+target_compile_options(tangram_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # g++ 12 sees an overlap in every "text" + std::string that it inlines (GCC bug 105651).
   target_compile_options(tangram_flags INTERFACE -Wno-restrict)

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "daemon/hardware.hpp"
+#include "daemon/lease_state.hpp"
 #include "daemon/leases.hpp"
 #include "daemon/leases_timing.hpp"
 #include "daemon/problems.hpp"
@@ -13,11 +14,8 @@
 namespace tangram::daemon {
 
 api::LeaseState Leases::state_of(const store::JobRow& row) const {
-  if (row.over) return api::LeaseState::kOver;
-  if (ending_.contains(row.id)) return api::LeaseState::kReleasing;
-  if (row.state == api::name_of(api::JobState::kRunning)) return api::LeaseState::kGranted;
-  if (row.state == api::name_of(api::JobState::kStopping)) return api::LeaseState::kReleasing;
-  return api::LeaseState::kWaiting;
+  const bool ends = !row.over && ending_.contains(row.id);
+  return ends ? api::LeaseState::kReleasing : lease_state(row);
 }
 
 // From memory if it is recent, else from the store.

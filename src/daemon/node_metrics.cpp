@@ -15,6 +15,7 @@
 #include "daemon/endpoints.hpp"
 #include "daemon/engine.hpp"
 #include "daemon/hardware.hpp"
+#include "daemon/lease_state.hpp"
 #include "daemon/process_figures.hpp"
 #include "daemon/views.hpp"
 
@@ -53,16 +54,6 @@ Labels labels_of(const api::GpuView& gpu) {
   return {{"gpu", std::to_string(gpu.index)}, {"uuid", gpu.uuid}, {"model", gpu.model}};
 }
 
-// The word that callers know a lease's state by, from that of its job.
-std::string lease_word(const std::string& job_state) {
-  const auto state = api::find_state(job_state);
-  const bool is_granted = state == api::JobState::kRunning;
-  const bool is_releasing = state == api::JobState::kStopping;
-  return std::string(api::name_of(is_granted     ? api::LeaseState::kGranted
-                                  : is_releasing ? api::LeaseState::kReleasing
-                                                 : api::LeaseState::kWaiting));
-}
-
 struct HoldWord {
   core::HoldCause cause;
   const char* word;
@@ -78,12 +69,15 @@ void NodeMetrics::add_jobs(std::vector<MetricFamily>& to) const {
   std::map<std::string, int> leases;
   for (const char* state : {"held", "queued", "placed", "starting", "running", "stopping"}) {
     jobs[state] = 0;
-    leases[lease_word(state)] = 0;
+  }
+  for (const auto state :
+       {api::LeaseState::kWaiting, api::LeaseState::kGranted, api::LeaseState::kReleasing}) {
+    leases[std::string(api::name_of(state))] = 0;
   }
   for (const auto& [id, row] : engine_.records().jobs()) {
     if (row.over) continue;
     if (row.kind == "lease") {
-      ++leases[lease_word(row.state)];
+      ++leases[std::string(api::name_of(lease_state(row)))];
     } else {
       ++jobs[row.state];
     }
