@@ -1,6 +1,6 @@
-// What a call of the emulated libnvidia-ml.so.1 costs, without its latencies: a client's own time
-// must not drown in the emulator's. The library is opened at run time, as by every client. One
-// rule: a GPU with seven instances is asked, the most there can be.
+// The cost of a call of the emulated libnvidia-ml.so.1, without its latencies: it must be small
+// against a client's own time. The library is opened at run time, as by every client. The GPU that
+// is read has seven instances, the maximum.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -49,7 +49,7 @@ void uuid(benchmark::State& state) {
   for (auto _ : state) CHECK(NVML(nvmlDeviceGetUUID)(mig, text, sizeof text) == kSuccess);
 }
 
-// A GPU instance and its compute instance, made and destroyed: four calls.
+// Creates and destroys a GPU instance and its compute instance: four calls.
 void create_and_destroy(benchmark::State& state) {
   const nvml::Device gpu = tests::gpu(1);
   const unsigned profile = tests::profile_id(gpu, "3g.20gb");

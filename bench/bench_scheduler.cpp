@@ -1,8 +1,8 @@
-// What a decision and a step of the scheduler cost, from 4 to 1,000,000 GPUs (A100-40GB) at 30, 70
-// and 95 % load: an arrival decision, a next_move decision, the handling of a departure, and a
-// whole step of a steady state (jobs leave and come, moves included, the body answers at once).
-// Indexed beside plain, the plain one only where it is bearable. Memory per GPU is printed at the
-// end. One rule: every GPU asked about is a random one, so that the caches hold what they would.
+// The cost of a decision and of a step of the scheduler, from 4 to 1,000,000 GPUs (A100-40GB) at
+// 30, 70 and 95 % load: an arrival decision, a next_move decision, the handling of a departure, and
+// a whole step of a steady state (jobs leave and come, moves included, the body answers at once).
+// Indexed and plain, the plain one only where it is fast enough. Memory per GPU is printed at the
+// end. GPUs are chosen at random, so that the caches are in a realistic state.
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -32,7 +32,7 @@ SteadyNode& node_of(std::uint32_t gpus, unsigned load) {
     node = std::make_unique<SteadyNode>(gpus);
     node_gpus = gpus;
   }
-  if (node_load != load || node->scheduler().node().job_count() == 0) node->fill(load);
+  if (node_load != load || node->scheduler().node().job_count() == 0) node->fill_to_load(load);
   node_load = load;
   return *node;
 }
@@ -41,7 +41,7 @@ void arrival(benchmark::State& state, std::uint32_t gpus, unsigned load, const c
   SteadyNode& steady = node_of(gpus, load);
   const core::Node& node = steady.scheduler().node();
   const core::PlacementPolicy& placement = **policies::find_placement(policy);
-  // Only profiles that fit somewhere: "nowhere" is an answer the processor learns to predict.
+  // Only profiles that fit somewhere: the processor would learn to predict "nowhere".
   std::vector<core::ProfileName> fitting;
   for (std::uint16_t p = 0; p < node.name_count(); ++p) {
     const core::Request request{.profile = core::ProfileName(p)};
@@ -52,7 +52,7 @@ void arrival(benchmark::State& state, std::uint32_t gpus, unsigned load, const c
   for (auto _ : state) {
     const core::Request request{.profile = fitting[i % fitting.size()]};
     const auto slot = core::choose(node, placement, request);
-    i += 1 + (slot ? slot->start & 1U : 0U);  // the next question waits for the answer
+    i += 1 + (slot ? slot->start & 1U : 0U);  // the next query waits for the result
     benchmark::DoNotOptimize(i);
   }
 }
@@ -61,13 +61,13 @@ void next_move(benchmark::State& state, std::uint32_t gpus, unsigned load, const
   SteadyNode& steady = node_of(gpus, load);
   const core::Node& node = steady.scheduler().node();
   const core::MigrationPolicy& migration = **policies::find_migration(policy);
-  std::vector<core::GpuId> asked;
+  std::vector<core::GpuId> gpu_ids;
   for (int i = 0; i < 4096; ++i) {
-    asked.emplace_back(static_cast<std::uint32_t>(steady.random().below(gpus)));
+    gpu_ids.emplace_back(static_cast<std::uint32_t>(steady.random().below(gpus)));
   }
   std::size_t i = 0;
   for (auto _ : state) {
-    const core::Answer answer = migration.next_move(node, asked[i % asked.size()]);
+    const core::Answer answer = migration.next_move(node, gpu_ids[i % gpu_ids.size()]);
     i += 1 + (answer.move ? answer.move->to.start & 1U : 0U);
     benchmark::DoNotOptimize(i);
   }
@@ -84,8 +84,8 @@ void departure(benchmark::State& state, std::uint32_t gpus, unsigned load) {
     const auto end = std::chrono::steady_clock::now();
     state.SetIterationTime(std::chrono::duration<double>(end - begin).count());
     steady.left(which);
-    steady.body().deliver(core::WakeUp{});  // answers what is under way
-    steady.fill(load);
+    steady.body().deliver(core::WakeUp{});  // completes what is under way
+    steady.fill_to_load(load);
   }
 }
 

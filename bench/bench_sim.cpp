@@ -1,8 +1,7 @@
-// What simulating costs: jobs per second on one core, from 100 to 100,000 A100s, with contention
+// The cost of simulating: jobs per second on one core, from 100 to 100,000 A100s, with contention
 // off and on, under the full method with its default restraint; and the memory of a live job. Every
-// node is filled to its steady state first, and only what follows is counted. One rule: the
-// workload is the synthetic one that `tangram sim run` has by default, at a load that does not
-// queue.
+// node is filled to its steady state first, and only what follows is counted. The workload is the
+// synthetic default of `tangram sim run`, at a load that does not queue.
 #include <chrono>
 #include <cstdio>
 #include <malloc.h>

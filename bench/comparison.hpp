@@ -1,6 +1,6 @@
-// A Google Benchmark reporter that also remembers, to print at the end how one thing compares with
-// another of the same run: what is left of each after the cost of the loop around it, and the
-// ratio. One rule: a ratio is only printed between figures of one run on one machine.
+// A Google Benchmark reporter that also prints how pairs of benchmarks of the same run compare: the
+// time of each without the loop around it, and the ratio. Ratios are printed between figures of one
+// run on one machine only.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace tangram::bench {
 
-// "FragCost" over benchmarks `tables` and `naive`, from which `loop` and `naive_loop` are taken
-// off.
+// Compares benchmarks `tables` and `naive` as "FragCost", after subtracting `loop` and
+// `naive_loop`.
 struct Pair {
   std::string title;
   std::string tables;

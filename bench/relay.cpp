@@ -1,7 +1,7 @@
-// The pieces that tools/bench-relay puts together: a small replica, a client that asks at a fixed
-// rate, and a word to a tangram-endpoint. It exists because a client that waits for its answer
-// before it asks again (wrk) hides every delay. One rule: latency counts from the moment a request
-// was due, not from when it could be sent.
+// The parts of tools/bench-relay: a small replica, a client that sends requests at a fixed rate,
+// and a control client of tangram-endpoint. A client that waits for a response before its next
+// request (wrk) would hide delays, so latency counts from the moment a request was due, not from
+// when it could be sent.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -23,8 +23,8 @@
 #include "api/run_spec.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "endpoint/folder.hpp"
-#include "files/local_socket.hpp"
+#include "endpoint/process/folder.hpp"
+#include "os/local_socket.hpp"
 
 namespace {
 
@@ -71,7 +71,7 @@ bool send_all(int fd, std::string_view text) {
   return true;
 }
 
-// One large body after the other; nobody else is served meanwhile.
+// Sends a large body, blocking; other clients are not served meanwhile.
 void send_large(int fd, std::size_t mib) {
   const std::string piece(std::size_t{1} << 20U, 'x');
   bool ok =
@@ -79,9 +79,9 @@ void send_large(int fd, std::size_t mib) {
   for (std::size_t i = 0; i < mib && ok; ++i) ok = send_all(fd, piece);
 }
 
-// Answers every empty line; enough for requests without one in their body. /large/N has a body of N
-// MiB.
-void answer_all(int fd, std::string_view bytes) {
+// Answers every empty line; sufficient for requests whose bodies have none. /large/N has a body of
+// N MiB.
+void respond_all(int fd, std::string_view bytes) {
   static const std::string kText = answer();
   constexpr std::string_view kLarge = "GET /large/";
   for (std::size_t end = 0; (end = bytes.find("\r\n\r\n")) != std::string_view::npos;) {
@@ -106,7 +106,7 @@ void answer_all(int fd, std::string_view bytes) {
   std::fflush(stdout);
   const int loop = ::epoll_create1(0);
   watch(loop, listener);
-  std::array<char, 16'384> room{};
+  std::array<char, 16'384> buffer{};
   std::array<epoll_event, 64> events{};
   while (true) {
     const int count = ::epoll_wait(loop, events.data(), static_cast<int>(events.size()), -1);
@@ -119,17 +119,17 @@ void answer_all(int fd, std::string_view bytes) {
         watch(loop, client);
         continue;
       }
-      const ssize_t got = ::recv(fd, room.data(), room.size(), 0);
+      const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
       if (got <= 0) {
         ::close(fd);
         continue;
       }
-      answer_all(fd, {room.data(), static_cast<std::size_t>(got)});
+      respond_all(fd, {buffer.data(), static_cast<std::size_t>(got)});
     }
   }
 }
 
-// A client with some connections that asks `rate` times a second, whatever becomes of it.
+// A client with some connections that sends `rate` requests a second, regardless of the responses.
 class Paced {
  public:
   Paced(int port, int rate, std::string_view method)
@@ -167,9 +167,9 @@ class Paced {
  private:
   static constexpr int kConnections = 32;
 
-  struct Asked {
+  struct PendingResponse {
     Moment due;
-    std::size_t left;  // of the answer
+    std::size_t left;  // bytes of the response
   };
 
   void send_due(Moment end) {
@@ -192,20 +192,20 @@ class Paced {
     ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
   }
   void receive(int fd) {
-    std::array<char, 4'096> room{};
+    std::array<char, 4'096> buffer{};
     if (fd == timer_) {
-      [[maybe_unused]] const ssize_t ignored = ::read(timer_, room.data(), 8);
+      [[maybe_unused]] const ssize_t ignored = ::read(timer_, buffer.data(), 8);
       return;
     }
-    const ssize_t got = ::recv(fd, room.data(), room.size(), 0);
+    const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
     if (got <= 0) {
       std::fprintf(stderr, "relay: a connection ended\n");
       std::exit(1);
     }
-    Asked& asked = busy_.at(fd);
-    asked.left -= std::min(asked.left, static_cast<std::size_t>(got));
-    if (asked.left > 0) return;
-    times_.push_back(std::chrono::duration<double, std::micro>(Clock::now() - asked.due).count());
+    PendingResponse& pending = busy_.at(fd);
+    pending.left -= std::min(pending.left, static_cast<std::size_t>(got));
+    if (pending.left > 0) return;
+    times_.push_back(std::chrono::duration<double, std::micro>(Clock::now() - pending.due).count());
     busy_.erase(fd);
     free_.push_back(fd);
   }
@@ -218,31 +218,31 @@ class Paced {
   Moment next_{};
   std::deque<Moment> due_;
   std::vector<int> free_;
-  std::map<int, Asked> busy_;
+  std::map<int, PendingResponse> busy_;
   std::vector<double> times_;
 };
 
-// Reads bodies of `mib` for so long, and prints how many MiB a second.
+// Downloads bodies of `mib` MiB for `time`, and prints the MiB per second.
 int fetch(int port, int mib, std::chrono::seconds time) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   const sockaddr_in address = loopback(port);
   CHECK(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   const std::string request = tangram::cat("GET /large/", mib, " HTTP/1.1\r\n", kFields);
-  std::vector<char> room(std::size_t{1} << 18U);
+  std::vector<char> buffer(std::size_t{1} << 18U);
   std::uint64_t whole = 0;
   const Moment begin = Clock::now();
   while (Clock::now() - begin < time) {
     if (!send_all(fd, request)) return 1;
     const std::uint64_t body = static_cast<std::uint64_t>(mib) << 20U;
     std::string head;
-    std::uint64_t heard = 0;
+    std::uint64_t received = 0;
     std::size_t end = std::string::npos;
-    while (end == std::string::npos || heard < end + 4 + body) {
-      const ssize_t got = ::recv(fd, room.data(), room.size(), 0);
+    while (end == std::string::npos || received < end + 4 + body) {
+      const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
       if (got <= 0) return 1;
-      heard += static_cast<std::uint64_t>(got);
+      received += static_cast<std::uint64_t>(got);
       if (end != std::string::npos) continue;
-      head.append(room.data(), static_cast<std::size_t>(got));
+      head.append(buffer.data(), static_cast<std::size_t>(got));
       end = head.find("\r\n\r\n");
     }
     whole += body;
@@ -261,18 +261,18 @@ int prepare(const std::string& folder) {
   return done ? 0 : 1;
 }
 
-// Tells the endpoint of its replica and prints its port.
+// Sets the endpoint's route to its replica and waits until it is applied.
 int route(const std::string& folder, const std::string& port) {
-  const auto control = tangram::files::connect_in(folder, tangram::api::kControlSocket);
+  const auto control = tangram::os::connect_in(folder, tangram::api::kControlSocket);
   if (!control) return 1;
   const std::string line =
       tangram::cat(R"({"do":"route","id":1,"run":1,"port":)", port, R"(,"drain_ms":0})", "\n");
   CHECK(::send(control->get(), line.data(), line.size(), 0) > 0);
-  std::string heard;
-  std::array<char, 4'096> room{};
-  while (heard.find("\"done\"") == std::string::npos) {
-    const ssize_t got = ::recv(control->get(), room.data(), room.size(), 0);
-    if (got > 0) heard.append(room.data(), static_cast<std::size_t>(got));
+  std::string received;
+  std::array<char, 4'096> buffer{};
+  while (received.find("\"done\"") == std::string::npos) {
+    const ssize_t got = ::recv(control->get(), buffer.data(), buffer.size(), 0);
+    if (got > 0) received.append(buffer.data(), static_cast<std::size_t>(got));
     if (got == 0 || (got < 0 && errno != EAGAIN)) return 1;
   }
   return 0;

@@ -1,8 +1,8 @@
-// llm-server: an HTTP server that behaves like a language model on a slice of a GPU. It takes a
-// while to load, streams tokens one by one, and is as fast as its slice and the PCIe link allow:
-// every token needs so many bytes of weights over the link, which it shares with its neighbours
-// (the emulated driver says how much it gets). It exists to be served through an endpoint and moved
-// while clients listen. One rule: when it is told to end it finishes what it has begun.
+// llm-server: an HTTP server that behaves like a language model on a MIG instance. It takes a while
+// to load, streams tokens one by one, and is as fast as its instance and the PCIe link allow: every
+// token transfers weights over the link, which it shares with other instances (the emulated driver
+// reports its share). An example of a service that is moved while clients read streams from it: on
+// SIGTERM it stops accepting connections and finishes open streams.
 //
 //   GET /health                     200 once it has loaded
 //   GET /whoami[?n=N]               {"n", "job", "run", "gpu", "start", "pid"}
@@ -43,16 +43,16 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
-std::string variable(const char* name, const char* otherwise = "") {
+std::string variable(const char* name, const char* fallback = "") {
   const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : value;
+  return value == nullptr ? fallback : value;
 }
-double number(const char* name, const char* otherwise) {
-  return std::strtod(variable(name, otherwise).c_str(), nullptr);
+double number(const char* name, const char* fallback) {
+  return std::strtod(variable(name, fallback).c_str(), nullptr);
 }
 
-// What of the link's capacity is ours, as the emulated driver says. On real hardware the copies
-// themselves would tell.
+// The process's share of the link's bandwidth, as the emulated driver reports it. On real hardware
+// the duration of the copies would show it.
 class Link {
  public:
   Link() : library_(dlopen(variable("TANGRAM_NVML").c_str(), RTLD_NOW)) {
@@ -60,8 +60,8 @@ class Link {
     demand_ = reinterpret_cast<decltype(demand_)>(dlsym(library_, "tangramEmulatorDemand"));
     share_ = reinterpret_cast<decltype(share_)>(dlsym(library_, "tangramEmulatorShare"));
   }
-  // In KB/s; all of it if nobody says otherwise.
-  [[nodiscard]] double ask(double wanted) const {
+  // Requests `wanted` KB/s and returns the granted bandwidth; all of it without an emulated driver.
+  [[nodiscard]] double request(double wanted) const {
     if (demand_ == nullptr || share_ == nullptr || uuid_.empty()) return wanted;
     const auto pid = static_cast<unsigned>(getpid());
     unsigned to_gpu = 0;
@@ -85,9 +85,9 @@ struct Server {
   tcp::acceptor acceptor{loop};
   Link link;
   double slices = std::max(1.0, std::strtod(variable("TANGRAM_PROFILE", "1g").c_str(), nullptr));
-  double fastest = number("TOKENS_PER_SLICE", "20") * slices;  // tokens a second, computing alone
+  double fastest = number("TOKENS_PER_SLICE", "20") * slices;  // tokens per second without the link
   double kb_per_token = number("KB_PER_TOKEN", "20000");
-  double pace = fastest;  // as it is now
+  double rate = fastest;  // current tokens per second
   std::chrono::steady_clock::time_point loaded =
       std::chrono::steady_clock::now() +
       std::chrono::milliseconds(static_cast<int>(number("LOAD_MS", "200")));
@@ -96,15 +96,15 @@ struct Server {
 
   asio::awaitable<void> accept();
   asio::awaitable<void> serve(tcp::socket socket);
-  asio::awaitable<bool> generate(tcp::socket& socket, const Request& asked);
-  asio::awaitable<void> keep_pace();
+  asio::awaitable<bool> generate(tcp::socket& socket, const Request& request);
+  asio::awaitable<void> update_rate();
 };
 
-asio::awaitable<void> Server::keep_pace() {
+asio::awaitable<void> Server::update_rate() {
   asio::steady_timer timer(loop);
   while (!ending || streaming > 0) {
-    const double got = link.ask(streaming > 0 ? fastest * kb_per_token : 0);
-    if (streaming > 0) pace = std::max(0.5, std::min(fastest, got / kb_per_token));
+    const double granted = link.request(streaming > 0 ? fastest * kb_per_token : 0);
+    if (streaming > 0) rate = std::max(0.5, std::min(fastest, granted / kb_per_token));
     timer.expires_after(100ms);
     co_await timer.async_wait(asio::use_awaitable);
   }
@@ -121,14 +121,13 @@ asio::awaitable<void> Server::accept() {
   }
 }
 
-// A number of the query (n=7), or of the body ("n": 7) if there is one; `otherwise` if it is not
-// there.
-long asked_for(const Request& asked, const std::string& name, long otherwise) {
-  const bool has_body = !asked.body().empty();
-  const std::string text = has_body ? asked.body() : std::string(asked.target());
+// A parameter of the query (n=7), or of the body ("n": 7) if there is one.
+long parameter(const Request& request, const std::string& name, long fallback) {
+  const bool has_body = !request.body().empty();
+  const std::string text = has_body ? request.body() : std::string(request.target());
   const std::string key = has_body ? fmt::format("\"{}\":", name) : name + "=";
   const std::size_t at = text.find(key);
-  if (at == std::string::npos) return otherwise;
+  if (at == std::string::npos) return fallback;
   return std::strtol(text.c_str() + at + key.size(), nullptr, 10);
 }
 
@@ -142,36 +141,36 @@ asio::awaitable<void> Server::serve(tcp::socket socket) {
   boost::beast::flat_buffer buffer;
   error_code failed;
   while (true) {
-    Request asked;
-    co_await http::async_read(socket, buffer, asked,
+    Request request;
+    co_await http::async_read(socket, buffer, request,
                               asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return;
-    if (asked.target().starts_with("/generate")) {
-      const bool goes_on = co_await generate(socket, asked);
-      if (!goes_on) co_return;
+    if (request.target().starts_with("/generate")) {
+      const bool keep_alive = co_await generate(socket, request);
+      if (!keep_alive) co_return;
       continue;
     }
     const bool is_loading = std::chrono::steady_clock::now() < loaded;
-    http::response<http::string_body> answer(
-        is_loading ? http::status::service_unavailable : http::status::ok, asked.version());
-    answer.set(http::field::content_type, "application/json");
-    answer.body() = whoami(asked_for(asked, "n", 0));
-    answer.keep_alive(asked.keep_alive() && !ending);
-    answer.prepare_payload();
-    co_await http::async_write(socket, answer, asio::redirect_error(asio::use_awaitable, failed));
-    if (failed || !answer.keep_alive()) co_return;
+    http::response<http::string_body> response(
+        is_loading ? http::status::service_unavailable : http::status::ok, request.version());
+    response.set(http::field::content_type, "application/json");
+    response.body() = whoami(parameter(request, "n", 0));
+    response.keep_alive(request.keep_alive() && !ending);
+    response.prepare_payload();
+    co_await http::async_write(socket, response, asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || !response.keep_alive()) co_return;
   }
 }
 
-// Chunk by chunk, each token as soon as it is there.
-asio::awaitable<bool> Server::generate(tcp::socket& socket, const Request& asked) {
-  const long tokens = std::clamp(asked_for(asked, "tokens", 16), 1L, 100'000L);
+// Sends each token as a chunk when it is due. Returns whether the connection stays open.
+asio::awaitable<bool> Server::generate(tcp::socket& socket, const Request& request) {
+  const long tokens = std::clamp(parameter(request, "tokens", 16), 1L, 100'000L);
   ++streaming;
   error_code failed;
-  http::response<http::empty_body> head(http::status::ok, asked.version());
+  http::response<http::empty_body> head(http::status::ok, request.version());
   head.set(http::field::content_type, "text/event-stream");
   head.chunked(true);
-  head.keep_alive(asked.keep_alive());
+  head.keep_alive(request.keep_alive());
   http::response_serializer<http::empty_body> serializer(head);
   co_await http::async_write_header(socket, serializer,
                                     asio::redirect_error(asio::use_awaitable, failed));
@@ -179,7 +178,7 @@ asio::awaitable<bool> Server::generate(tcp::socket& socket, const Request& asked
   auto due = std::chrono::steady_clock::now();
   for (long i = 0; i < tokens && !failed; ++i) {
     due += std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-        std::chrono::duration<double>(1 / pace));
+        std::chrono::duration<double>(1 / rate));
     timer.expires_at(due);
     co_await timer.async_wait(asio::use_awaitable);
     const std::string token = fmt::format("data: {{\"index\": {}, \"token\": \"t{}\"}}\n\n", i, i);
@@ -216,15 +215,15 @@ int main() {
       if (failed) return;
       server.ending = true;
       server.acceptor.close();
-      const auto look = [&](const auto& again) -> void {
+      const auto stop_when_idle = [&](const auto& self) -> void {
         if (server.streaming == 0) return server.loop.stop();
         drained.expires_after(20ms);
-        drained.async_wait([&, again](const error_code&) { again(again); });
+        drained.async_wait([&, self](const error_code&) { self(self); });
       };
-      look(look);
+      stop_when_idle(stop_when_idle);
     });
     asio::co_spawn(server.loop, server.accept(), asio::detached);
-    asio::co_spawn(server.loop, server.keep_pace(), asio::detached);
+    asio::co_spawn(server.loop, server.update_rate(), asio::detached);
     fmt::print("serving on 127.0.0.1:{} with {} slices\n", port, server.slices);
     std::fflush(stdout);
     server.loop.run();

@@ -1,5 +1,5 @@
-// Fuzzes everything that reads JSON of the wire: whatever it is, a reader gives an error with a
-// message or a value, and what was read once is from then on written and read back the same.
+// Fuzzes every reader of JSON on the wire: each returns an error with a message, or a value that is
+// the same after being written and read again.
 #include <cstdint>
 #include <cstdlib>
 
@@ -30,7 +30,7 @@ void check(const json::value& document, Read read) {
     if (value.error().message.empty()) std::abort();
     return;
   }
-  // A job without a name gets that of its command when it is written; so the second time counts.
+  // Writing a job without a name gives it that of its command, so compare the second round trip.
   const auto again = read(json::parse(json::serialize(to_json(*value))));
   if (!again) std::abort();
   const std::string text = json::serialize(to_json(*again));

@@ -1,5 +1,5 @@
-// Events as a damaged journal may have them. Held: a text is refused with a reason, or it gives an
-// event that is the same after it was written and read again.
+// Fuzzes events and saved state as a damaged store may contain them: a text is rejected with a
+// reason, or gives a value that is the same after being written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Fuzzes the files of an experiment: whatever the text, parse_experiment() gives an error with its
-// place or an experiment that keeps the limits. The input is config.toml, a line "%%%", and
+// Fuzzes the files of an experiment: for any text, parse_experiment() gives an error with its
+// position or an experiment within the limits. The input is config.toml, a line "%%%", and
 // expected.toml.
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Fuzzes the request of a job: whatever JSON it is, read_job_request() gives an error or a request
-// that is written and read back the same.
+// Fuzzes job requests: read_job_request() returns an error with a message, or a request that is the
+// same after being written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

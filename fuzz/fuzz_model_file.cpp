@@ -1,6 +1,6 @@
-// Model files as somebody may write them. Held: a text is refused with the place and the reason,
-// or it gives a specification that builds and that is the same after it was written and read
-// again; and in every state of the model that comes out, the tables agree with one another.
+// Fuzzes model files: a text is rejected with position and reason, or gives a specification that
+// builds and is the same after being written and read again. In every state of the resulting model
+// the tables are consistent with each other.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/check.hpp"
-#include "files/model_file.hpp"
 #include "mig/model.hpp"
+#include "text/model_file.hpp"
 
 namespace tangram {
 namespace {
@@ -18,7 +18,7 @@ using mig::Model;
 using mig::Occupancy;
 using mig::ProfileIndex;
 
-// "fuzz.toml:12:3: what is wrong".
+// A message looks like "fuzz.toml:12:3: reason".
 void check_message(const std::string& message) {
   constexpr std::string_view kFile = "fuzz.toml:";
   CHECK(message.starts_with(kFile));
@@ -34,8 +34,8 @@ void check_state(const Model& model, Occupancy o) {
     const auto best = model.best_start(o, p);
     CHECK(best.has_value() == (model.feasible(o, p) > 0));
     if (!best) continue;
-    const mig::Placement there{p, static_cast<std::uint8_t>(*best)};
-    CHECK(model.without(model.with(o, there), there) == o);
+    const mig::Placement placement{p, static_cast<std::uint8_t>(*best)};
+    CHECK(model.without(model.with(o, placement), placement) == o);
   }
   CHECK(model.frag_units(o) <= model.frag_denominator());
 }
@@ -47,7 +47,7 @@ void check_model(const Model& model) {
 }
 
 void check_input(std::string_view toml) {
-  const Result<mig::ModelSpec> spec = files::parse_model(toml, "fuzz.toml");
+  const Result<mig::ModelSpec> spec = text::parse_model(toml, "fuzz.toml");
   if (!spec) {
     check_message(spec.error().message);
     return;
@@ -55,7 +55,7 @@ void check_input(std::string_view toml) {
   const Result<Model> model = Model::build(*spec);
   CHECK(model.has_value());
   check_model(*model);
-  const Result<mig::ModelSpec> again = files::parse_model(files::to_toml(*spec), "again.toml");
+  const Result<mig::ModelSpec> again = text::parse_model(text::to_toml(*spec), "again.toml");
   CHECK(again.has_value());
   CHECK(*again == *spec);
 }

@@ -1,7 +1,7 @@
-// Placements as somebody may type or send them: the first byte picks a built-in model, the rest
-// are words like 2g.10gb@4. Held: what parse_placement accepts is written back as it was read, and
-// a layout that is made is legal and made again from its own text; anything else is an error with
-// a message that is safe to print.
+// Fuzzes placements as users type or send them: the first byte selects a built-in model, the rest
+// are words like 2g.10gb@4. Checked: what parse_placement accepts is printed as it was read, and a
+// layout is legal and equals the one made from its own text; anything else is an error with a
+// message that is safe to print.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,15 +1,14 @@
-// Fuzzes what the relay of a service reads: bytes of a client or, if the first byte is odd, of a
-// replica, one message after the other. Whatever they are, nothing crashes; a head that is written
-// anew is read back as the same; a body ends at the same place however it is cut; and another
-// reader, which shares nothing with the relay's, sees every message end where the relay does: what
-// two programs in a row understand differently hides requests in others.
+// Fuzzes the endpoint's HTTP parser: bytes of a client or, if the first byte is odd, of a replica,
+// one message after the other. Nothing crashes; a serialized head parses to the same head; a body
+// ends at the same place however its bytes are cut; and an independent parser sees every message
+// end where the endpoint does (request smuggling).
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "endpoint/head.hpp"
+#include "endpoint/http/head.hpp"
 #include "plain_http.hpp"
 
 namespace {
@@ -26,36 +25,36 @@ struct Input {
   std::size_t cut = 0;
 };
 
-// Reads a head and writes it anew; empty: it is refused.
+// Parses a head and serializes it; empty if it is rejected.
 template <class Head>
 std::string relayed(std::string_view bytes, const Input& input, Head& head) {
   std::string out;
   if constexpr (std::is_same_v<Head, endpoint::RequestHead>) {
-    if (!endpoint::read_head(bytes, head)) return out;
+    if (!endpoint::parse_head(bytes, head)) return out;
     endpoint::write_head(out, head, nullptr);
   } else {
-    if (!endpoint::read_head(bytes, input.to_head, head)) return out;
+    if (!endpoint::parse_head(bytes, input.to_head, head)) return out;
     endpoint::write_head(out, head, true, true);
   }
   return out;
 }
 
 std::size_t body_size(const endpoint::Head& head, std::string_view bytes, std::size_t cut,
-                      bool& is_over) {
+                      bool& is_complete) {
   endpoint::Body body(head.framing, head.length);
   cut = std::min(cut, bytes.size());
   std::size_t taken = body.take(bytes.substr(0, cut));
   if (taken == cut) taken += body.take(bytes.substr(cut));
-  is_over = body.is_over();
+  is_complete = body.is_complete();
   require(taken <= bytes.size());
   return taken;
 }
 
-// True: there is more to read.
+// True: the message was complete, so another may follow.
 template <class Head>
 bool check_message(std::string_view& bytes, const Input& input) {
   endpoint::HeadScan scan;
-  if (scan.look(bytes) != endpoint::HeadScan::State::kWhole) return false;
+  if (scan.scan(bytes) != endpoint::HeadScan::State::kComplete) return false;
   const std::string_view first = bytes.substr(0, scan.size());
   bytes.remove_prefix(scan.size());
   Head head;
@@ -64,12 +63,13 @@ bool check_message(std::string_view& bytes, const Input& input) {
   Head again;
   require(relayed(written, input, again) == written);
   require(head.framing == again.framing && head.length == again.length);
-  bool is_over = false;
-  bool is_over_cut = false;
-  const std::size_t size = body_size(head, bytes, bytes.size(), is_over);
-  require(body_size(head, bytes, input.cut, is_over_cut) == size && is_over == is_over_cut);
-  if (!is_over) return false;
-  // With everything that follows: an end seen too late must be noticed as well.
+  bool is_complete = false;
+  bool is_complete_cut = false;
+  const std::size_t size = body_size(head, bytes, bytes.size(), is_complete);
+  require(body_size(head, bytes, input.cut, is_complete_cut) == size);
+  require(is_complete == is_complete_cut);
+  if (!is_complete) return false;
+  // Includes the bytes that follow, so that an end seen too late is noticed as well.
   const auto end = tangram::fuzz::PlainHttp::end_of(
       written + std::string(bytes), std::is_same_v<Head, endpoint::RequestHead>, input.to_head);
   require(end == written.size() + size);

@@ -1,6 +1,6 @@
-// Fuzzes the router: method, target, headers and body, one per line and the body last, through
-// answer() with doors that all say yes. Whatever comes, there is one answer: what was asked for or
-// a refusal of it, JSON that can be read again, and no secret is in any of them.
+// Fuzzes the router: method, target, headers and body, one per line with the body last, are passed
+// to answer() with handlers that all succeed. Every request must get exactly one response,
+// successful or a problem, that is valid JSON and does not contain the secret of the token.
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include <boost/json/parse.hpp>
 
-#include "http/routes.hpp"
+#include "http/routes/routes.hpp"
 
 namespace {
 
@@ -25,110 +25,117 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// What is asked for, and said yes to: answers are written as JSON like those of the daemon.
-template <class T, class... Asked>
-std::function<void(const http::Caller&, Asked..., http::Reply<T>)> yes() {
-  return [](const http::Caller&, Asked..., const http::Reply<T>& reply) { reply(T{}); };
+// Handlers that succeed with a default value, by reply or at once.
+template <class T, class... Args>
+std::function<void(const http::Caller&, Args..., http::Reply<T>)> replies() {
+  return [](const http::Caller&, Args..., const http::Reply<T>& reply) { reply(T{}); };
 }
-template <class T, class... Asked>
-std::function<http::Answer<T>(const http::Caller&, Asked...)> at_once() {
-  return [](const http::Caller&, Asked...) -> http::Answer<T> { return T(); };
+template <class T, class... Args>
+std::function<http::Answer<T>(const http::Caller&, Args...)> returns() {
+  return [](const http::Caller&, Args...) -> http::Answer<T> { return T(); };
 }
 
-void open_doors_of_jobs(http::Doors& d) {
-  d.submit = [](const http::Caller&, const api::JobRequest& request, const http::Once& once,
-                const http::Reply<http::Doors::Submitted>& reply) {
-    if (request.command.empty() || once.key.size() > 255) std::abort();
-    reply(http::Doors::Submitted{1, once.key.size() % 2 == 1});
+void add_job_handlers(http::ApiHandlers& handlers) {
+  handlers.submit = [](const http::Caller&, const api::JobRequest& request,
+                       const http::IdempotencyKey& key,
+                       const http::Reply<http::ApiHandlers::Submitted>& reply) {
+    if (request.command.empty() || key.key.size() > 255) std::abort();
+    reply(http::ApiHandlers::Submitted{1, key.key.size() % 2 == 1});
   };
-  d.jobs = [](const http::Caller&, const http::JobFilter& filter,
-              const http::Reply<std::vector<api::JobView>>& reply) {
-    if (filter.most > 1'001) std::abort();
+  handlers.jobs = [](const http::Caller&, const http::JobFilter& filter,
+                     const http::Reply<std::vector<api::JobView>>& reply) {
+    if (filter.limit > 1'001) std::abort();
     reply(std::vector<api::JobView>(2));
   };
-  d.job = at_once<api::JobView, std::uint64_t>();
-  d.cancel = yes<api::JobView, std::uint64_t>();
-  d.hold = yes<api::JobView, std::uint64_t>();
-  d.release = yes<api::JobView, std::uint64_t>();
-  d.signal = [](const http::Caller&, std::uint64_t, int signal, const http::Reply<void>& reply) {
+  handlers.job = returns<api::JobView, std::uint64_t>();
+  handlers.cancel = replies<api::JobView, std::uint64_t>();
+  handlers.hold = replies<api::JobView, std::uint64_t>();
+  handlers.release = replies<api::JobView, std::uint64_t>();
+  handlers.signal = [](const http::Caller&, std::uint64_t, int signal,
+                       const http::Reply<void>& reply) {
     if (signal < 1 || signal > 64) std::abort();
     reply({});
   };
-  d.move = yes<api::JobView, std::uint64_t, const api::MoveRequest&>();
-  d.wait = [](const http::Caller&, std::uint64_t, http::WaitFor,
-              const http::Reply<api::JobView>& reply) -> std::shared_ptr<void> {
+  handlers.move = replies<api::JobView, std::uint64_t, const api::MoveRequest&>();
+  handlers.wait = [](const http::Caller&, std::uint64_t, http::WaitFor,
+                     const http::Reply<api::JobView>& reply) -> std::shared_ptr<void> {
     reply(api::JobView{});
     return nullptr;
   };
-  d.logs = at_once<http::LogSource, std::uint64_t>();
-  d.explain = yes<api::Explanation, std::uint64_t>();
-  d.what_if = at_once<api::WhatIf, const api::WhatIfQuestion&>();
+  handlers.logs = returns<http::LogSource, std::uint64_t>();
+  handlers.explain = replies<api::Explanation, std::uint64_t>();
+  handlers.what_if = returns<api::WhatIf, const api::WhatIfQuestion&>();
 }
 
-void open_doors_of_leases(http::Doors& d) {
-  d.acquire = [](const http::Caller&, const api::LeaseRequest&,
-                 const http::Reply<http::Doors::Acquired>& reply) -> std::shared_ptr<void> {
-    reply(http::Doors::Acquired{});
+void add_lease_handlers(http::ApiHandlers& handlers) {
+  handlers.acquire =
+      [](const http::Caller&, const api::LeaseRequest&,
+         const http::Reply<http::ApiHandlers::Acquired>& reply) -> std::shared_ptr<void> {
+    reply(http::ApiHandlers::Acquired{});
     return nullptr;
   };
-  d.leases = at_once<std::vector<api::LeaseView>, const http::LeaseFilter&>();
-  d.lease = at_once<api::LeaseView, std::uint64_t>();
-  d.leases_by_key = [](const http::Caller&, const std::string& key,
-                       std::optional<std::uint32_t>) -> http::Answer<std::vector<api::LeaseView>> {
+  handlers.leases = returns<std::vector<api::LeaseView>, const http::LeaseFilter&>();
+  handlers.lease = returns<api::LeaseView, std::uint64_t>();
+  handlers.leases_by_key =
+      [](const http::Caller&, const std::string& key,
+         std::optional<std::uint32_t>) -> http::Answer<std::vector<api::LeaseView>> {
     if (key.empty()) std::abort();
     if (key.size() % 2 == 0) return std::vector<api::LeaseView>(1);
     return std::unexpected(http::problem(404, "no-such-lease", "none."));
   };
-  d.release_by_key = [](const http::Caller&, const std::string& key, std::optional<std::uint32_t>,
-                        const http::Reply<std::optional<http::Doors::Released>>& reply) {
-    if (key.empty()) std::abort();
-    reply(key.size() % 2 == 0 ? std::optional(http::Doors::Released{}) : std::nullopt);
-  };
-  d.renew = yes<api::LeaseView, std::uint64_t, std::optional<std::chrono::milliseconds>>();
-  d.release_lease = yes<http::Doors::Released, std::uint64_t>();
+  handlers.release_by_key =
+      [](const http::Caller&, const std::string& key, std::optional<std::uint32_t>,
+         const http::Reply<std::optional<http::ApiHandlers::Released>>& reply) {
+        if (key.empty()) std::abort();
+        reply(key.size() % 2 == 0 ? std::optional(http::ApiHandlers::Released{}) : std::nullopt);
+      };
+  handlers.renew =
+      replies<api::LeaseView, std::uint64_t, std::optional<std::chrono::milliseconds>>();
+  handlers.release_lease = replies<http::ApiHandlers::Released, std::uint64_t>();
 }
 
-void open_doors_of_the_node(http::Doors& d) {
-  d.gpus = at_once<std::vector<api::GpuView>>();
-  d.change_gpu = yes<api::GpuView, std::uint32_t, http::GpuDeed>();
-  d.tuning = at_once<api::TuningView>();
-  d.tune = yes<api::TuningView, const api::TuningChange&>();
-  d.status = at_once<api::StatusView>();
-  d.defrag = [](const http::Caller&, std::size_t most, const http::Reply<api::DefragPlan>& reply) {
+void add_node_handlers(http::ApiHandlers& handlers) {
+  handlers.gpus = returns<std::vector<api::GpuView>>();
+  handlers.change_gpu = replies<api::GpuView, std::uint32_t, http::GpuAction>();
+  handlers.tuning = returns<api::TuningView>();
+  handlers.tune = replies<api::TuningView, const api::TuningChange&>();
+  handlers.status = returns<api::StatusView>();
+  handlers.defrag = [](const http::Caller&, std::size_t most,
+                       const http::Reply<api::DefragPlan>& reply) {
     if (most < 1 || most > 100) std::abort();
     reply(api::DefragPlan{.steps = std::vector<api::DefragStepView>(most)});
   };
-  d.history = [](const http::Caller&, const http::HistoryFilter& filter,
-                 const http::Reply<api::HistoryPage>& reply) {
-    if (filter.most < 1 || filter.most > 1'000) std::abort();
+  handlers.history = [](const http::Caller&, const http::HistoryFilter& filter,
+                        const http::Reply<api::HistoryPage>& reply) {
+    if (filter.limit < 1 || filter.limit > 1'000) std::abort();
     reply(api::HistoryPage{.jobs = std::vector<api::JobView>(1), .next = 1});
   };
-  d.usage = yes<api::Usage, const http::UsageFilter&>();
-  d.last_event = at_once<std::uint64_t>();
-  d.events = yes<http::EventPage, std::uint64_t, std::size_t>();
-  d.metrics = at_once<std::string>();
-  d.ready = [] { return http::Answer<void>(); };
+  handlers.usage = replies<api::Usage, const http::UsageFilter&>();
+  handlers.last_event = returns<std::uint64_t>();
+  handlers.events = replies<http::EventPage, std::uint64_t, std::size_t>();
+  handlers.metrics = returns<std::string>();
+  handlers.ready = [] { return http::Answer<void>(); };
 }
 
-http::Doors doors() {
-  http::Doors d;
-  d.authenticate = [](std::string_view secret) -> http::Answer<http::Caller> {
+http::ApiHandlers make_handlers() {
+  http::ApiHandlers handlers;
+  handlers.authenticate = [](std::string_view secret) -> http::Answer<http::Caller> {
     if (secret != kSecret) return std::unexpected(http::problem(401, "unauthorized", "unknown."));
     return http::Caller{};
   };
-  open_doors_of_jobs(d);
-  open_doors_of_leases(d);
-  open_doors_of_the_node(d);
-  d.create_token = yes<api::TokenView, const api::TokenRequest&>();
-  d.tokens = at_once<std::vector<api::TokenView>>();
-  d.revoke_token = yes<api::TokenView, std::uint64_t>();
-  return d;
+  add_job_handlers(handlers);
+  add_lease_handlers(handlers);
+  add_node_handlers(handlers);
+  handlers.create_token = replies<api::TokenView, const api::TokenRequest&>();
+  handlers.tokens = returns<std::vector<api::TokenView>>();
+  handlers.revoke_token = replies<api::TokenView, std::uint64_t>();
+  return handlers;
 }
 
-void check(const http::Response& response, bool shown) {
-  if (response.status < 200 || response.status > 499) std::abort();  // every door is there
+void check(const http::Response& response, bool may_contain_secret) {
+  if (response.status < 200 || response.status > 499) std::abort();  // no 501: every handler is set
   if (response.status >= 400 && response.type != http::kProblemType) std::abort();
-  if (!shown && response.body.find(kSecret) != std::string::npos) std::abort();
+  if (!may_contain_secret && response.body.find(kSecret) != std::string::npos) std::abort();
   if (response.type != http::kJsonType && response.type != http::kProblemType) return;
   boost::json::error_code wrong;
   static_cast<void>(boost::json::parse(response.body, wrong));
@@ -138,7 +145,7 @@ void check(const http::Response& response, bool shown) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const http::Doors kDoors = doors();
+  static const http::ApiHandlers kHandlers = make_handlers();
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   http::Request request;
   const std::string_view all = rest;
@@ -150,21 +157,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   request.content_type = take_line(rest);
   const std::string_view authorization = take_line(rest);
   request.authorization = authorization;
-  request.once = take_line(rest);
-  request.last_event = take_line(rest);
+  request.idempotency_key = take_line(rest);
+  request.last_event_id = take_line(rest);
   request.body = rest;
-  // Who writes his secret elsewhere than where it belongs may read it again.
+  // A secret outside the Authorization header may be echoed in the response.
   const auto before = static_cast<std::size_t>(authorization.data() - all.data());
-  const bool shown =
+  const bool may_contain_secret =
       all.substr(0, before).find(kSecret) != std::string_view::npos ||
       all.substr(before + authorization.size()).find(kSecret) != std::string_view::npos;
   if (size % 2 == 0) request.caller.address = "192.0.2.7:1";
-  http::Outcome outcome = http::answer(kDoors, request);
-  if (const auto* response = std::get_if<http::Response>(&outcome)) check(*response, shown);
-  if (auto* later = std::get_if<http::Later>(&outcome)) {
+  http::Outcome outcome = http::answer(kHandlers, request);
+  if (const auto* response = std::get_if<http::Response>(&outcome))
+    check(*response, may_contain_secret);
+  if (auto* deferred = std::get_if<http::DeferredResponse>(&outcome)) {
     int answers = 0;
-    const auto token = later->ask([&](const http::Response& response) {
-      check(response, shown);
+    const auto handle = deferred->start([&](const http::Response& response) {
+      check(response, may_contain_secret);
       ++answers;
     });
     if (answers != 1) std::abort();

@@ -1,7 +1,6 @@
-// Fuzzes a whole session of the relay: bytes of a client and of a replica, each in pieces, through
-// real sockets. Whatever they are, nothing crashes and nothing lasts for ever; and what the replica
-// is sent are requests by the grammar, one after the other, of which only the last may be cut
-// short: nobody can hide a request in another one.
+// Fuzzes a whole HTTP session of the endpoint: bytes of a client and of a replica, each in pieces,
+// through real sockets. Nothing crashes or hangs, and the replica receives a sequence of valid
+// requests of which only the last may be truncated (request smuggling).
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "endpoint/session.hpp"
-#include "endpoint/wire.hpp"
+#include "endpoint/net/socket.hpp"
+#include "endpoint/relay/relay_context.hpp"
 #include "plain_http.hpp"
 
 namespace {
@@ -26,7 +25,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// A replica's address, and the connection that was made to it, if any.
+// The listening socket of a replica.
 class Replica {
  public:
   Replica() {
@@ -47,34 +46,34 @@ class Replica {
   int listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 };
 
-// One end of a connection, fed piece by piece.
+// One end of a connection, which sends its bytes piece by piece.
 class Side {
  public:
   explicit Side(std::string_view bytes) : bytes_(bytes) {}
-  ~Side() { leave(); }
+  ~Side() { reset(); }
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;
 
   void use(int fd) { fd_ = fd; }
   [[nodiscard]] bool is_used() const { return fd_ >= 0; }
-  // What came is kept; true: something was done.
-  bool turn(std::size_t piece) {
+  // Receives and sends one piece each. True: there was progress.
+  bool step(std::size_t piece) {
     if (fd_ < 0) return false;
-    std::array<char, 4'096> room{};
-    const ssize_t got = ::recv(fd_, room.data(), room.size(), MSG_DONTWAIT);
-    if (got > 0) heard.append(room.data(), static_cast<std::size_t>(got));
+    std::array<char, 4'096> buffer{};
+    const ssize_t got = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got > 0) received.append(buffer.data(), static_cast<std::size_t>(got));
     const ssize_t sent =
         ::send(fd_, bytes_.data(), std::min(piece, bytes_.size()), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) bytes_.remove_prefix(static_cast<std::size_t>(sent));
-    if (bytes_.empty() && !has_finished_) {
-      has_finished_ = true;
+    if (bytes_.empty() && !is_half_closed_) {
+      is_half_closed_ = true;
       ::shutdown(fd_, SHUT_WR);
       return true;
     }
     return got > 0 || sent > 0;
   }
-  // Without a trace in the kernel's tables, which would run full.
-  void leave() {
+  // Closes with RST, so that no TIME_WAIT entries pile up in the kernel.
+  void reset() {
     if (fd_ < 0) return;
     const linger now{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -82,12 +81,12 @@ class Side {
     fd_ = -1;
   }
 
-  std::string heard;
+  std::string received;
 
  private:
   std::string_view bytes_;
   int fd_ = -1;
-  bool has_finished_ = false;
+  bool is_half_closed_ = false;
 };
 
 }  // namespace
@@ -104,40 +103,41 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tangram::api::EndpointSpec spec;
   spec.forwarded = data[2] % 2 == 1;
   boost::asio::io_context loop(1);
-  bool is_over = false;
-  endpoint::House house{
+  bool is_closed = false;
+  endpoint::RelayContext context{
       .loop = loop,
       .spec = spec,
       .routes = endpoint::Routes(loop, {.drained = [](const auto&) {}, .changed = [] {}})};
-  house.over = [&](endpoint::Session&) { is_over = true; };
-  house.routes.set({1, kReplica.port}, std::chrono::milliseconds(0));
+  context.on_session_closed = [&](endpoint::Session&) { is_closed = true; };
+  context.routes.set({1, kReplica.port}, std::chrono::milliseconds(0));
   std::array<int, 2> ends{};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
   client.use(ends[0]);
-  auto wire = std::make_shared<endpoint::Wire>(loop, nullptr);
-  require(wire->adopt(ends[1], AF_UNIX) == 0);
-  const auto session = endpoint::make_http_session(house, std::move(wire), "192.0.2.7");
+  auto socket = std::make_shared<endpoint::Socket>(loop, nullptr);
+  require(socket->adopt(ends[1], AF_UNIX) == 0);
+  const auto session = endpoint::make_http_session(context, std::move(socket), "192.0.2.7");
   session->start();
-  // Until nothing happens any more, for a few turns.
-  for (int quiet = 0; quiet < 3 && !is_over;) {
-    bool moved = client.turn(piece);
-    moved = replica.turn(piece) || moved;
+  // Until there is no progress for a few rounds.
+  for (int quiet = 0; quiet < 3 && !is_closed;) {
+    bool moved = client.step(piece);
+    moved = replica.step(piece) || moved;
     moved = loop.poll() > 0 || moved;
     loop.restart();
     quiet = moved ? 0 : quiet + 1;
     if (!replica.is_used()) replica.use(kReplica.accept());
   }
   session->drop();
-  require(is_over);
-  house.pool.clear();
+  require(is_closed);
+  context.keep_alive_pool.clear();
   loop.poll();
-  while (client.turn(0) || replica.turn(0)) {  // what was said last
+  while (client.step(0) || replica.step(0)) {  // receive the rest
   }
-  require(client.heard.empty() || client.heard.starts_with(kStart.substr(0, client.heard.size())));
-  // After 101 it is bytes, whatever they mean.
-  const bool is_tunnel = client.heard.find("HTTP/1.1 101 ") != std::string::npos;
-  require(is_tunnel || tangram::fuzz::PlainHttp::are_requests(replica.heard));
-  while (true) {  // connections that nobody served
+  require(client.received.empty() ||
+          client.received.starts_with(kStart.substr(0, client.received.size())));
+  // After 101 the bytes need not be HTTP.
+  const bool is_tunnel = client.received.find("HTTP/1.1 101 ") != std::string::npos;
+  require(is_tunnel || tangram::fuzz::PlainHttp::are_requests(replica.received));
+  while (true) {  // connections that were never served
     const int left = kReplica.accept();
     if (left < 0) break;
     Side(std::string_view()).use(left);

@@ -1,8 +1,8 @@
-// Traces as somebody may write them; the first byte chooses the options and, since few inputs would
-// hit upon one, perhaps a good first line; the rest is the file.
-// Held: a text is refused with its line and the reason, or every row of it is accounted for, its
-// tasks are in order and within what the simulator can take, and reading it again gives the same.
-// Skipping bad rows changes nothing where there are none.
+// Fuzzes trace files; the first byte selects the options and, because few inputs would find one,
+// perhaps a valid first line; the rest is the file. Checked: a text is rejected with its line and
+// the reason, or every row of it is accounted for, its tasks are in order and within the
+// simulator's limits, and reading it again gives the same. Skipping bad rows changes nothing if
+// there are none.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace {
 TraceOptions options_of(std::uint8_t choice) {
   TraceOptions options;
   options.skip_bad = (choice & 1U) != 0;
-  options.most_tasks = (choice & 2U) != 0 ? 2 : 0;
+  options.max_tasks = (choice & 2U) != 0 ? 2 : 0;
   options.queries_per_task = (choice & 4U) != 0 ? 1.5 : 3;
   options.speed_up = (choice & 8U) != 0 ? 0.001 : 1;
   if ((choice & 16U) != 0) options.form = TraceForm::kPlain;
@@ -85,7 +85,7 @@ void check_trace(const Trace& trace, const TraceOptions& options, std::string_vi
   CHECK(options.form == TraceForm::kAuto || options.form == trace.form);
   CHECK(!trace.tasks.empty() && trace.tasks.front().arrival_s == 0);
   CHECK(std::ranges::is_sorted(trace.tasks, {}, &Task::arrival_s));
-  CHECK(options.most_tasks == 0 || trace.tasks.size() <= options.most_tasks);
+  CHECK(options.max_tasks == 0 || trace.tasks.size() <= options.max_tasks);
   std::uint64_t used = 0;
   for (const Task& task : trace.tasks) {
     check_task(trace, task);

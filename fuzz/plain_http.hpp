@@ -1,6 +1,6 @@
-// PlainHttp: a second reader of HTTP/1.1 messages, for fuzz targets: by the grammar of RFC 9112, as
-// strict as it is, and slow. It shares no line and no library with the relay's, so that both are
-// wrong together only if both were thought of wrong. One rule: what is not surely right is refused.
+// PlainHttp: a second parser of HTTP/1.1 messages, for fuzz targets: strictly by the grammar of
+// RFC 9112, and slow. It shares no code and no library with the relay's parser, so that the two do
+// not share bugs. Whatever is not clearly valid is refused.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@ namespace tangram::fuzz {
 
 class PlainHttp {
  public:
-  // Where the message at the front of `bytes` ends, head and body; none: it is no message, or not
-  // whole. `to_head`: it answers a HEAD request.
+  // The length of the message (head and body) at the start of `bytes`; nullopt if it is invalid or
+  // incomplete. `to_head`: the message is the response to a HEAD request.
   static std::optional<std::size_t> end_of(std::string_view bytes, bool is_request, bool to_head) {
-    PlainHttp reader(bytes);
-    return reader.read(is_request, to_head) ? std::optional(reader.at_) : std::nullopt;
+    PlainHttp parser(bytes);
+    return parser.parse(is_request, to_head) ? std::optional(parser.at_) : std::nullopt;
   }
-  // Whether these are requests, one after the other, the last of them perhaps cut short.
+  // Whether `bytes` is a sequence of valid requests, of which the last may be incomplete.
   static bool are_requests(std::string_view bytes) {
     while (!bytes.empty()) {
-      PlainHttp reader(bytes);
-      if (!reader.read(true, false)) return reader.is_short_;
-      bytes.remove_prefix(reader.at_);
+      PlainHttp parser(bytes);
+      if (!parser.parse(true, false)) return parser.is_incomplete_;
+      bytes.remove_prefix(parser.at_);
     }
     return true;
   }
@@ -34,7 +34,7 @@ class PlainHttp {
  private:
   explicit PlainHttp(std::string_view bytes) : bytes_(bytes) {}
 
-  bool read(bool is_request, bool to_head) {
+  bool parse(bool is_request, bool to_head) {
     const auto first = line();
     if (!first || !(is_request ? is_request_line(*first) : is_status_line(*first))) return false;
     if (!fields()) return false;
@@ -43,16 +43,16 @@ class PlainHttp {
     if (lengths_.size() + encodings_.size() > 1) return false;
     if (is_bodiless) return true;
     if (!encodings_.empty()) return lower(encodings_[0]) == "chunked" && chunks();
-    if (lengths_.empty()) return is_request;  // a response goes on until the connection ends
+    if (lengths_.empty()) return is_request;  // such a response ends with the connection
     const auto length = number(lengths_[0], 10);
     return length && skip(*length);
   }
 
-  // Without its CRLF.
+  // The next line, without its CRLF.
   std::optional<std::string_view> line() {
     const std::size_t end = bytes_.find("\r\n", at_);
-    is_short_ = end == std::string_view::npos;
-    if (is_short_) return std::nullopt;
+    is_incomplete_ = end == std::string_view::npos;
+    if (is_incomplete_) return std::nullopt;
     const std::string_view text = bytes_.substr(at_, end - at_);
     at_ = end + 2;
     const bool is_text = std::ranges::all_of(text, [](char c) {
@@ -119,9 +119,9 @@ class PlainHttp {
   }
 
   bool skip(std::uint64_t count) {
-    is_short_ = bytes_.size() - at_ < count;
-    if (!is_short_) at_ += static_cast<std::size_t>(count);
-    return !is_short_;
+    is_incomplete_ = bytes_.size() - at_ < count;
+    if (!is_incomplete_) at_ += static_cast<std::size_t>(count);
+    return !is_incomplete_;
   }
 
   static std::optional<std::uint64_t> number(std::string_view text, unsigned base) {
@@ -146,7 +146,7 @@ class PlainHttp {
 
   std::string_view bytes_;
   std::size_t at_ = 0;
-  bool is_short_ = false;  // it may become a message if more comes
+  bool is_incomplete_ = false;  // more bytes may make the message valid
   int status_ = 0;
   std::vector<std::string_view> lengths_;
   std::vector<std::string_view> encodings_;

@@ -1,11 +1,11 @@
-// The JSON of what daemon and endpoint say to each other; see endpoint_spec.hpp. Durations are
-// whole milliseconds ("wait_ms"): files and lines between our own programs, not for people.
+// See endpoint_spec.hpp. Durations are whole milliseconds ("wait_ms"), because these documents are
+// exchanged between Tangram's own programs only.
 #include "api/endpoint_spec.hpp"
 
 #include <boost/json/object.hpp>
 
 #include "api/fields.hpp"
-#include "api/job_words.hpp"
+#include "api/job_names.hpp"
 #include "base/text.hpp"
 
 namespace tangram::api {
@@ -18,27 +18,28 @@ constexpr Bounds kAnyTime{0, 366ULL * 24 * 3'600'000};
 constexpr std::uint64_t kMostPort = 65'535;
 constexpr std::size_t kLongestHost = 64;
 
-// A newer daemon may mean something by the same key that this program would not do.
+// In another version, the same key may have another meaning.
 void check_version(Fields& fields) {
   fields.require("version");
   const auto version = fields.number32("version");
   if (!version || *version == kEndpointVersion) return;
-  fields.mistake("version", cat("is ", *version, ", but this program knows ", kEndpointVersion,
-                                " only. Use the programs of one installation."));
+  fields.add_error("version", cat("is ", *version, ", but this program knows ", kEndpointVersion,
+                                  " only: use programs of the same installation"));
 }
 
 EndpointMode mode_in(Fields& fields) {
   fields.require("mode");
-  const auto mode = static_cast<EndpointMode>(
-      fields.word("mode", kEndpointWords).value_or(static_cast<std::size_t>(EndpointMode::kTcp)));
-  if (mode == EndpointMode::kNone) fields.mistake("mode", "must be \"tcp\" or \"http\".");
+  const auto mode =
+      static_cast<EndpointMode>(fields.enum_value("mode", kEndpointNames)
+                                    .value_or(static_cast<std::size_t>(EndpointMode::kTcp)));
+  if (mode == EndpointMode::kNone) fields.add_error("mode", "must be \"tcp\" or \"http\"");
   return mode;
 }
 
-std::optional<EndpointSpec::User> user_in(Fields& fields, Mistakes& mistakes) {
+std::optional<EndpointSpec::User> user_in(Fields& fields, FieldErrors& errors) {
   const json::value* value = fields.value("user");
   if (value == nullptr) return std::nullopt;
-  Fields user(*value, "user", "a user", mistakes);
+  Fields user(*value, "user", "a user", errors);
   user.require("uid");
   user.require("gid");
   return EndpointSpec::User{.uid = user.number32("uid").value_or(0),
@@ -89,8 +90,8 @@ json::value to_json(const EndpointSpec& spec) {
 }
 
 Result<EndpointSpec> read_endpoint_spec(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "the specification of an endpoint", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "the specification of an endpoint", errors);
   check_version(fields);
   EndpointSpec spec;
   fields.require("job");
@@ -100,12 +101,12 @@ Result<EndpointSpec> read_endpoint_spec(const json::value& document) {
   spec.host = fields.text("host", kLongestHost);
   fields.require("port");
   spec.port = static_cast<std::uint16_t>(fields.number("port", {0, kMostPort}).value_or(0));
-  spec.user = user_in(fields, mistakes);
+  spec.user = user_in(fields, errors);
   spec.forwarded = fields.flag("forwarded").value_or(spec.forwarded);
   spec.most_connections = static_cast<std::uint32_t>(
       fields.number("most_connections", {1, kMost32}).value_or(spec.most_connections));
   read_times(fields, spec);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return spec;
 }
 
@@ -125,8 +126,8 @@ json::value to_json(const EndpointCounts& counts) {
 }
 
 Result<EndpointCounts> read_endpoint_counts(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "the counts of an endpoint", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "the counts of an endpoint", errors);
   EndpointCounts counts;
   counts.connections = count_in(fields, "connections");
   counts.requests = count_in(fields, "requests");
@@ -140,7 +141,7 @@ Result<EndpointCounts> read_endpoint_counts(const json::value& document) {
   counts.bytes_out = count_in(fields, "bytes_out");
   counts.open = fields.number32("open").value_or(0);
   counts.active = fields.number32("active").value_or(0);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return counts;
 }
 

@@ -1,4 +1,4 @@
-// What daemon and endpoint write for each other is read back the same, and mistakes are named.
+// Endpoint specifications and counters: round trips, and errors that name the key.
 #include "api/endpoint_spec.hpp"
 
 #include <limits>
@@ -32,7 +32,7 @@ EndpointSpec full_spec() {
   return spec;
 }
 
-// The message of the specification with one key changed; null: without it.
+// The error message after one key was changed; null removes the key.
 std::string refused(const char* key, const json::value& value) {
   json::value document = to_json(full_spec());
   document.as_object()[key] = value;
@@ -49,14 +49,14 @@ TEST(EndpointSpec, ComesBackTheSame) {
   }
 }
 
-TEST(EndpointSpec, WhatIsAbsentHasItsDefaultAndWhatIsNewIsPassedOver) {
+TEST(EndpointSpec, AbsentKeysHaveDefaultsAndUnknownKeysAreIgnored) {
   const auto read = read_endpoint_spec(json::object{
       {"version", 1}, {"job", 0}, {"mode", "tcp"}, {"host", "127.0.0.1"}, {"port", 0}, {"x", 1}});
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, EndpointSpec{});
 }
 
-TEST(EndpointSpec, MistakesAreNamed) {
+TEST(EndpointSpec, ErrorsNameTheKey) {
   EXPECT_THAT(refused("version", nullptr), StartsWith("version:"));
   EXPECT_THAT(refused("version", 2), HasSubstr("knows 1 only"));
   EXPECT_THAT(refused("job", nullptr), StartsWith("job:"));

@@ -22,8 +22,8 @@ boost::json::value to_json(const EventView& event) {
 }
 
 Result<EventView> read_event_view(const boost::json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "an event", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "an event", errors);
   EventView event;
   fields.require("id");
   fields.require("kind");
@@ -38,7 +38,7 @@ Result<EventView> read_event_view(const boost::json::value& document) {
   event.gpu = fields.number32("gpu");
   event.start = fields.number32("start");
   event.text = fields.text("text");
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return event;
 }
 

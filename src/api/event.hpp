@@ -1,5 +1,5 @@
-// An event on the wire: something that happened on the node, for whoever follows along. One rule:
-// events are numbered without gaps in the order in which they became durable; a number is for ever.
+// An event of the node on the wire. Events are numbered without gaps in the order in which they
+// became durable; a number is never reused.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct EventView {
   std::string kind;
   std::optional<std::uint64_t> job;  // or lease
   std::string name;                  // of the job
-  std::string key;                   // of a lease that has one
-  std::string user;                  // its owner; or who did it
+  std::string key;                   // of the lease; may be empty
+  std::string user;                  // the owner, or the user who caused the event
   std::string profile;
   std::optional<std::uint32_t> gpu;
   std::optional<std::uint32_t> start;

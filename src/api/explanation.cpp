@@ -5,7 +5,7 @@
 #include <boost/json/object.hpp>
 
 #include "api/fields.hpp"
-#include "api/job_words.hpp"
+#include "api/job_names.hpp"
 
 namespace tangram::api {
 namespace {
@@ -25,11 +25,11 @@ json::array list_json(const std::vector<T>& values, json::value (*write)(const T
 
 template <class T>
 std::vector<T> list_in(Fields& fields, std::string_view key, std::string_view what,
-                       Mistakes& mistakes, T (*read)(Fields&, Mistakes&)) {
+                       FieldErrors& errors, T (*read)(Fields&, FieldErrors&)) {
   std::vector<T> list;
   fields.each(key, [&](const json::value& value, const std::string& path) {
-    Fields element(value, path, what, mistakes);
-    list.push_back(read(element, mistakes));
+    Fields element(value, path, what, errors);
+    list.push_back(read(element, errors));
   });
   return list;
 }
@@ -42,7 +42,7 @@ json::value candidate_json(const CandidateView& c) {
                       {"frag_after", c.frag_after}};
 }
 
-CandidateView candidate_in(Fields& fields, Mistakes& /*none of its own*/) {
+CandidateView candidate_in(Fields& fields, FieldErrors& /*none of its own*/) {
   CandidateView c;
   c.gpu = fields.number32("gpu").value_or(0);
   c.start = fields.number32("start").value_or(0);
@@ -52,35 +52,35 @@ CandidateView candidate_in(Fields& fields, Mistakes& /*none of its own*/) {
   return c;
 }
 
-json::value standing_json(const StandingView& s) {
+json::value fixed_instance_json(const FixedInstanceView& s) {
   return json::object{{"profile", s.profile}, {"start", s.start}, {"state", s.state}};
 }
 
-StandingView standing_in(Fields& fields, Mistakes& /*none of its own*/) {
+FixedInstanceView fixed_instance_in(Fields& fields, FieldErrors& /*none of its own*/) {
   return {fields.text("profile"), fields.number32("start").value_or(0), fields.text("state")};
 }
 
 json::value obstacle_json(const ObstacleView& o) {
   return json::object{
-      {"gpu", o.gpu}, {"why", o.why}, {"standing", list_json(o.standing, standing_json)}};
+      {"gpu", o.gpu}, {"why", o.why}, {"standing", list_json(o.standing, fixed_instance_json)}};
 }
 
-ObstacleView obstacle_in(Fields& fields, Mistakes& mistakes) {
+ObstacleView obstacle_in(Fields& fields, FieldErrors& errors) {
   return {fields.number32("gpu").value_or(0), fields.text("why"),
-          list_in(fields, "standing", "an instance", mistakes, standing_in)};
+          list_in(fields, "standing", "an instance", errors, fixed_instance_in)};
 }
 
 json::value restraint_json(const RestraintView& r) {
   return json::object{{"by", r.by}, {"until", or_null(r.until)}};
 }
 
-RestraintView restraint_in(Fields& fields, Mistakes& /*none of its own*/) {
+RestraintView restraint_in(Fields& fields, FieldErrors& /*none of its own*/) {
   return {fields.text("by"), fields.wall("until")};
 }
 
-// From where to where, of a move that would be or was.
+// Source and target of a proposed or past move.
 template <class Move>
-json::object way_json(const Move& m) {
+json::object route_json(const Move& m) {
   return {{"from_gpu", m.from_gpu},
           {"from_start", m.from_start},
           {"to_gpu", m.to_gpu},
@@ -88,7 +88,7 @@ json::object way_json(const Move& m) {
 }
 
 template <class Move>
-Move way_in(Fields& fields) {
+Move route_in(Fields& fields) {
   Move m;
   m.from_gpu = fields.number32("from_gpu").value_or(0);
   m.from_start = fields.number32("from_start").value_or(0);
@@ -97,8 +97,8 @@ Move way_in(Fields& fields) {
   return m;
 }
 
-json::value move_json(const MoveView& m) {
-  json::object o = way_json(m);
+json::value move_json(const ProposedMoveView& m) {
+  json::object o = route_json(m);
   o["job"] = m.job;
   o["user"] = text_or_null(m.user);
   o["may"] = m.may;
@@ -106,17 +106,17 @@ json::value move_json(const MoveView& m) {
   return o;
 }
 
-MoveView move_in(Fields& fields, Mistakes& mistakes) {
-  auto m = way_in<MoveView>(fields);
+ProposedMoveView move_in(Fields& fields, FieldErrors& errors) {
+  auto m = route_in<ProposedMoveView>(fields);
   m.job = fields.number("job", kAny).value_or(0);
   m.user = fields.text("user");
   m.may = fields.flag("may").value_or(false);
-  m.restrained_by = list_in(fields, "restrained_by", "a restraint", mistakes, restraint_in);
+  m.restrained_by = list_in(fields, "restrained_by", "a restraint", errors, restraint_in);
   return m;
 }
 
-json::value moved_json(const MovedView& m) {
-  json::object o = way_json(m);
+json::value move_record_json(const MoveRecordView& m) {
+  json::object o = route_json(m);
   o["kind"] = m.kind;
   o["begun"] = wall_text(m.begun);
   o["ended"] = or_null(m.ended);
@@ -128,8 +128,8 @@ json::value moved_json(const MovedView& m) {
   return o;
 }
 
-MovedView moved_in(Fields& fields, Mistakes& /*none of its own*/) {
-  auto m = way_in<MovedView>(fields);
+MoveRecordView move_record_in(Fields& fields, FieldErrors& /*none of its own*/) {
+  auto m = route_in<MoveRecordView>(fields);
   m.kind = fields.text("kind");
   m.begun = fields.wall("begun").value_or(WallTime{});
   m.ended = fields.wall("ended");
@@ -141,13 +141,13 @@ MovedView moved_in(Fields& fields, Mistakes& /*none of its own*/) {
   return m;
 }
 
-json::value room_json(const RoomView& r) {
+json::value unblocking_moves_json(const UnblockingMoves& r) {
   return json::object{{"moves", list_json(r.moves, move_json)}, {"gpu", r.gpu}, {"start", r.start}};
 }
 
-RoomView room_in(Fields& fields, Mistakes& mistakes) {
-  RoomView r;
-  r.moves = list_in(fields, "moves", "a move", mistakes, move_in);
+UnblockingMoves unblocking_moves_in(Fields& fields, FieldErrors& errors) {
+  UnblockingMoves r;
+  r.moves = list_in(fields, "moves", "a move", errors, move_in);
   r.gpu = fields.number32("gpu").value_or(0);
   r.start = fields.number32("start").value_or(0);
   return r;
@@ -157,15 +157,15 @@ json::array numbers_json(const std::vector<std::uint64_t>& numbers) {
   return json::array(numbers.begin(), numbers.end());
 }
 
-json::value to_come_json(const std::optional<RoomToComeView>& r) {
+json::value pending_room_json(const std::optional<PendingRoomView>& r) {
   if (!r) return nullptr;
   return json::object{{"jobs", numbers_json(r->jobs)}, {"gpu", r->gpu}, {"start", r->start}};
 }
 
-std::optional<RoomToComeView> to_come_in(Fields& outer, Mistakes& mistakes) {
+std::optional<PendingRoomView> pending_room_in(Fields& outer, FieldErrors& errors) {
   if (!outer.has("to_come")) return std::nullopt;
-  Fields fields(*outer.value("to_come"), outer.path_of("to_come"), "room to come", mistakes);
-  RoomToComeView r;
+  Fields fields(*outer.value("to_come"), outer.path_of("to_come"), "room to come", errors);
+  PendingRoomView r;
   r.jobs = fields.numbers("jobs");
   r.gpu = fields.number32("gpu").value_or(0);
   r.start = fields.number32("start").value_or(0);
@@ -178,39 +178,40 @@ json::value limit_json(const std::optional<LimitView>& l) {
       {"has", l->has}, {"most", l->most}, {"needs", l->needs}, {"behind", or_null(l->behind)}};
 }
 
-std::optional<LimitView> limit_in(Fields& outer, Mistakes& mistakes) {
+std::optional<LimitView> limit_in(Fields& outer, FieldErrors& errors) {
   if (!outer.has("limit")) return std::nullopt;
-  Fields fields(*outer.value("limit"), outer.path_of("limit"), "a limit", mistakes);
+  Fields fields(*outer.value("limit"), outer.path_of("limit"), "a limit", errors);
   return LimitView{fields.number32("has").value_or(0), fields.number32("most").value_or(0),
                    fields.number32("needs").value_or(0), fields.number("behind", kAny)};
 }
 
-void write_why(json::object& o, const Why& why) {
+void write_base(json::object& o, const ExplanationBase& why) {
   o["text"] = json::array(why.text.begin(), why.text.end());
   o["candidates"] = list_json(why.candidates, candidate_json);
   o["decided_by"] = text_or_null(why.decided_by);
-  o["rooms"] = list_json(why.rooms, room_json);
+  o["rooms"] = list_json(why.unblocking_moves, unblocking_moves_json);
   o["departures"] = numbers_json(why.departures);
-  o["to_come"] = to_come_json(why.to_come);
+  o["to_come"] = pending_room_json(why.to_come);
   o["pinned"] = numbers_json(why.pinned);
   o["leases"] = numbers_json(why.leases);
   o["fits_now"] = json::array(why.fits_now.begin(), why.fits_now.end());
   o["obstacles"] = list_json(why.obstacles, obstacle_json);
 }
 
-void read_why(Fields& fields, Mistakes& mistakes, Why& why) {
+void read_base(Fields& fields, FieldErrors& errors, ExplanationBase& why) {
   fields.require("profile");
   why.profile = fields.text("profile");
   why.text = fields.texts("text", kSentences);
-  why.candidates = list_in(fields, "candidates", "a candidate", mistakes, candidate_in);
+  why.candidates = list_in(fields, "candidates", "a candidate", errors, candidate_in);
   why.decided_by = fields.text("decided_by");
-  why.rooms = list_in(fields, "rooms", "a way to make room", mistakes, room_in);
+  why.unblocking_moves =
+      list_in(fields, "rooms", "a way to make room", errors, unblocking_moves_in);
   why.departures = fields.numbers("departures");
-  why.to_come = to_come_in(fields, mistakes);
+  why.to_come = pending_room_in(fields, errors);
   why.pinned = fields.numbers("pinned");
   why.leases = fields.numbers("leases");
   why.fits_now = fields.texts("fits_now", kSentences);
-  why.obstacles = list_in(fields, "obstacles", "an obstacle", mistakes, obstacle_in);
+  why.obstacles = list_in(fields, "obstacles", "an obstacle", errors, obstacle_in);
 }
 
 }  // namespace
@@ -224,26 +225,26 @@ json::value to_json(const Explanation& e) {
                  {"retry", or_null(e.retry)}};
   o["ahead"] = numbers_json(e.ahead);
   o["limit"] = limit_json(e.limit);
-  o["moves"] = list_json(e.moves, moved_json);
-  write_why(o, e);
+  o["moves"] = list_json(e.moves, move_record_json);
+  write_base(o, e);
   return o;
 }
 
 Result<Explanation> read_explanation(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "an explanation", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "an explanation", errors);
   Explanation e;
   fields.require("job");
   e.job = fields.number("job", kAny).value_or(0);
-  e.state = static_cast<JobState>(fields.word("state", kStateWords).value_or(1));
+  e.state = static_cast<JobState>(fields.enum_value("state", kStateNames).value_or(1));
   e.step = fields.number("step", kAny);
   e.decided = fields.wall("decided");
   e.ahead = fields.numbers("ahead");
   e.retry = fields.wall("retry");
-  e.limit = limit_in(fields, mistakes);
-  e.moves = list_in(fields, "moves", "a move", mistakes, moved_in);
-  read_why(fields, mistakes, e);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  e.limit = limit_in(fields, errors);
+  e.moves = list_in(fields, "moves", "a move", errors, move_record_in);
+  read_base(fields, errors, e);
+  if (errors.first()) return std::unexpected(*errors.first());
   return e;
 }
 
@@ -254,21 +255,21 @@ json::value to_json(const WhatIf& w) {
                  {"held", text_or_null(w.held)},
                  {"ahead", w.ahead},
                  {"first", or_null(w.first)}};
-  write_why(o, w);
+  write_base(o, w);
   return o;
 }
 
 Result<WhatIf> read_what_if(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a what-if", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a what-if", errors);
   WhatIf w;
   w.starts_now = fields.flag("starts_now").value_or(false);
   w.refused = fields.text("refused");
   w.held = fields.text("held");
   w.ahead = fields.number32("ahead").value_or(0);
   w.first = fields.number("first", kAny);
-  read_why(fields, mistakes, w);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  read_base(fields, errors, w);
+  if (errors.first()) return std::unexpected(*errors.first());
   return w;
 }
 

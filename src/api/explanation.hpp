@@ -1,6 +1,6 @@
-// Why, on the wire: why a job is where it is, why another waits and what would unblock it, and what
-// would become of a job that is not there yet. One rule: `text` says in sentences what the fields
-// say in data; neither says more than the other.
+// Explanations on the wire: why a job is placed where it is, why a job waits and what would unblock
+// it, and what would happen to a job that is not submitted yet. `text` and the other fields contain
+// the same information, as sentences and as data.
 #pragma once
 
 #include <cstdint>
@@ -15,61 +15,64 @@
 
 namespace tangram::api {
 
-// A slot that could take the job, and what it would do to the GPU.
+// A slot that the job could use, and the effect on the GPU.
 struct CandidateView {
   std::uint32_t gpu = 0;
   std::uint32_t start = 0;
-  bool busy = false;  // of Lazy and Busy
+  bool busy = false;  // the GPU is Busy, not Lazy
   double frag_before = 0;
   double frag_after = 0;
 };
 
-// An instance that no job's end removes.
-struct StandingView {
+// An instance that does not go away when jobs end.
+struct FixedInstanceView {
   std::string profile;
   std::uint32_t start = 0;
   std::string state;  // foreign, quarantined
 };
 
-// A GPU that has no slot for it.
+// A GPU without a slot for the job.
 struct ObstacleView {
   std::uint32_t gpu = 0;
-  std::string why;  // "fragmented: …"; the words are those of core::NoCandidate
-  std::vector<StandingView> standing = {};
+  std::string why;  // e.g. "fragmented: …", starting with a name of core::NoCandidate
+  std::vector<FixedInstanceView> standing = {};
 };
 
+// Why a wanted move is not made now.
 struct RestraintView {
-  std::string by;                      // as it is tuned: migration, window, cooldown, …
-  std::optional<WallTime> until = {};  // if time ends it
+  std::string by;                      // a tuning setting: migration, window, cooldown, …
+  std::optional<WallTime> until = {};  // nullopt unless it ends at a known time
 };
 
-struct MoveView {
+// A move that would help the job to be placed.
+struct ProposedMoveView {
   std::uint64_t job = 0;
   std::uint32_t from_gpu = 0;
   std::uint32_t from_start = 0;
   std::uint32_t to_gpu = 0;
   std::uint32_t to_start = 0;
-  std::string user = {};                          // whose job it is
-  bool may = false;                               // the caller may ask for it: it would be begun
-  std::vector<RestraintView> restrained_by = {};  // the scheduler and owners; most_moves: everybody
+  std::string user = {};  // the owner of the moved job
+  bool may = false;       // the caller could request it, and it would start
+  // What keeps the scheduler and the owner from making it; most_moves restrains everyone.
+  std::vector<RestraintView> restrained_by = {};
 };
 
-// These moves, in this order, each asked for when the one before is over, and the slot is free.
-struct RoomView {
-  std::vector<MoveView> moves;
+// Moves that, made one after the other, free the slot.
+struct UnblockingMoves {
+  std::vector<ProposedMoveView> moves;
   std::uint32_t gpu = 0;
   std::uint32_t start = 0;
 };
 
-// Room that comes by itself: these jobs are being stopped or moved away.
-struct RoomToComeView {
+// A slot that becomes free without intervention: these jobs are being stopped or moved away.
+struct PendingRoomView {
   std::vector<std::uint64_t> jobs;
   std::uint32_t gpu = 0;
   std::uint32_t start = 0;
 };
 
-// A move that was made, taken back, or is under way.
-struct MovedView {
+// A move that was made, was rolled back, or is in progress.
+struct MoveRecordView {
   std::string kind;  // intra-GPU, inter-GPU, drain, asked
   std::uint32_t from_gpu = 0;
   std::uint32_t from_start = 0;
@@ -77,69 +80,70 @@ struct MovedView {
   std::uint32_t to_start = 0;
   WallTime begun{};
   std::optional<WallTime> ended = {};
-  std::string result = {};  // done, taken-over, rolled-back; empty: under way
-  std::string reason = {};  // why it was taken back
-  // Why it was made, as far as it can be told: how many moves were weighed, and the FragCost of the
-  // GPU that the job left before and after it.
+  std::string result = {};  // done, taken-over, rolled-back; empty: in progress
+  std::string reason = {};  // why it was rolled back
+  // Why it was made, if that can be reconstructed: the number of moves considered, and the FragCost
+  // of the source GPU before and after.
   std::optional<std::uint64_t> weighed = {};
   std::optional<double> frag_before = {};
   std::optional<double> frag_after = {};
 };
 
-// How far a job held at its user's limit is from being let into the queue, in compute slices.
+// The limit that a job is held at, in compute slices.
 struct LimitView {
-  std::uint32_t has = 0;  // its user, without it
-  std::uint32_t most = 0;
-  std::uint32_t needs = 0;
+  std::uint32_t has = 0;                     // used by the user's other jobs
+  std::uint32_t most = 0;                    // the limit
+  std::uint32_t needs = 0;                   // of this job
   std::optional<std::uint64_t> behind = {};  // a job of the same user, held before it
 };
 
-// What an explanation and the answer to a what-if have in common.
-struct Why {
+// The common part of an explanation and of the answer to a what-if question.
+struct ExplanationBase {
   std::string profile;
-  std::vector<std::string> text;          // sentences, the answer first
-  std::vector<CandidateView> candidates;  // the winner first
-  std::string decided_by;  // in what the winner beats the next one; empty: there was no other
+  std::vector<std::string> text;          // sentences; the first one is the answer
+  std::vector<CandidateView> candidates;  // best first
+  std::string
+      decided_by;  // the criterion by which the first candidate won; empty: there is no other
 
-  // Of one that waits, or would.
-  std::vector<RoomView> rooms;  // fewest moves first
-  // Jobs each of whose end alone would make room; of a job held at its user's limit: of its user's,
-  // each of whose end alone would let it into the queue.
+  // For a job that waits or would wait.
+  std::vector<UnblockingMoves> unblocking_moves;  // fewest moves first
+  // Jobs each of which would unblock this one by ending: by freeing a slot or, if this job is held
+  // at its user's limit, by falling below the limit (then jobs of the same user).
   std::vector<std::uint64_t> departures;
-  std::optional<RoomToComeView> to_come;
-  std::vector<std::uint64_t> pinned;  // of departures: those that are never moved
-  std::vector<std::uint64_t> leases;  // of all numbers here: those that are leases
-  std::vector<std::string> fits_now;  // profiles that would fit if nothing waited
+  std::optional<PendingRoomView> to_come;
+  std::vector<std::uint64_t> pinned;  // those of `departures` that are never moved
+  std::vector<std::uint64_t> leases;  // those of all IDs in here that are leases
+  std::vector<std::string> fits_now;  // profiles that would fit if no job waited
 
   std::vector<ObstacleView> obstacles;  // GPUs without a candidate
 };
 
-struct Explanation : Why {
+struct Explanation : ExplanationBase {
   std::uint64_t job = 0;
   JobState state = JobState::kQueued;
 
-  // Of a job that has a place: the decision as it was made, and its moves, the oldest first.
+  // For a placed job: the decision as it was made, and its moves, oldest first.
   std::optional<std::uint64_t> step;  // of the journal
   std::optional<WallTime> decided;
-  std::vector<MovedView> moves;
+  std::vector<MoveRecordView> moves;
 
-  // Of one that waits.
-  std::vector<std::uint64_t> ahead;  // in the queue; of one that is held: if it were let go now
-  std::optional<WallTime> retry;     // when a place that failed may be tried again
-  std::optional<LimitView> limit;    // if that is what holds it
+  // For a job that waits.
+  std::vector<std::uint64_t> ahead;  // jobs ahead in the queue; of a held job: if released now
+  std::optional<WallTime> retry;     // when a slot that failed may be tried again
+  std::optional<LimitView> limit;    // set if the job is held at its user's limit
 };
 
 struct WhatIfQuestion {
   std::string profile;                          // or
-  std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile that has so much
+  std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile with at least this much
 };
 
-struct WhatIf : Why {
+struct WhatIf : ExplanationBase {
   bool starts_now = false;             // it would be placed at once
-  std::string refused;                 // why its submission would be; empty: it would not
-  std::string held;                    // why it would be held; empty: it would not
-  std::uint32_t ahead = 0;             // jobs that wait before it
-  std::optional<std::uint64_t> first;  // of them
+  std::string refused;                 // why it would be rejected; empty: it would be accepted
+  std::string held;                    // why it would be held; empty: it would not be
+  std::uint32_t ahead = 0;             // number of jobs ahead in the queue
+  std::optional<std::uint64_t> first;  // the first of them
 };
 
 [[nodiscard]] boost::json::value to_json(const Explanation& explanation);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "api/words.hpp"
+#include "api/enum_names.hpp"
 #include "base/text.hpp"
 
 namespace tangram::api {
@@ -41,7 +41,7 @@ std::string kind_of(const json::value& value) {
 
 std::string between(Bounds b) { return cat("a whole number from ", b.lowest, " to ", b.highest); }
 
-// Numbers of seconds, as JSON has them.
+// Converts a JSON number of seconds; nullopt if it is not one or out of range.
 std::optional<std::chrono::milliseconds> seconds_of(const json::value& value) {
   constexpr double kMost = 1e10;
   json::error_code status;
@@ -52,30 +52,30 @@ std::optional<std::chrono::milliseconds> seconds_of(const json::value& value) {
 
 }  // namespace
 
-void Mistakes::add(std::string_view key, std::string_view message) {
+void FieldErrors::add(std::string_view key, std::string_view message) {
   if (!first_) first_ = Error{ErrorCode::kInvalid, cat(key, key.empty() ? "" : ": ", message)};
 }
 
 Fields::Fields(const json::value& document, std::string path, std::string_view what,
-               Mistakes& mistakes)
-    : object_(document.if_object()), path_(std::move(path)), what_(what), mistakes_(&mistakes) {
+               FieldErrors& errors)
+    : object_(document.if_object()), path_(std::move(path)), what_(what), errors_(&errors) {
   if (object_ != nullptr) return;
   object_ = &kNothing;
-  mistakes.add(path_, cat(what_, " is an object, not ", kind_of(document), "."));
+  errors.add(path_, cat(what_, " must be an object, not ", kind_of(document)));
 }
 
 std::string Fields::path_of(std::string_view key) const {
-  const bool plain = key.size() <= 128;  // keys are other people's words
-  const std::string safe = plain ? printable(key) : quoted(key);
+  const bool is_short = key.size() <= 128;  // keys are untrusted input
+  const std::string safe = is_short ? printable(key) : quoted(key);
   return path_.empty() ? safe : cat(path_, '.', safe);
 }
 
-void Fields::mistake(std::string_view key, std::string_view message) const {
-  mistakes_->add(path_of(key), message);
+void Fields::add_error(std::string_view key, std::string_view message) const {
+  errors_->add(path_of(key), message);
 }
 
 const json::value* Fields::value(std::string_view key) {
-  asked_.emplace_back(key);
+  known_keys_.emplace_back(key);
   const json::value* found = object_->if_contains({key.data(), key.size()});
   return found == nullptr || found->is_null() ? nullptr : found;
 }
@@ -83,14 +83,14 @@ const json::value* Fields::value(std::string_view key) {
 bool Fields::has(std::string_view key) { return value(key) != nullptr; }
 
 void Fields::require(std::string_view key) {
-  if (!has(key)) mistake(key, "is missing.");
+  if (!has(key)) add_error(key, "is missing");
 }
 
 std::optional<bool> Fields::flag(std::string_view key) {
   const json::value* found = value(key);
   if (found == nullptr) return std::nullopt;
   if (const bool* flag = found->if_bool()) return *flag;
-  mistake(key, cat("must be true or false, not ", kind_of(*found), "."));
+  add_error(key, cat("must be true or false, not ", kind_of(*found)));
   return std::nullopt;
 }
 
@@ -100,7 +100,7 @@ std::optional<std::uint64_t> Fields::number(std::string_view key, Bounds bounds)
   json::error_code status;
   const auto number = found->to_number<std::uint64_t>(status);
   if (!status && number >= bounds.lowest && number <= bounds.highest) return number;
-  mistake(key, cat("must be ", between(bounds), ", not ", kind_of(*found), "."));
+  add_error(key, cat("must be ", between(bounds), ", not ", kind_of(*found)));
   return std::nullopt;
 }
 
@@ -115,7 +115,7 @@ std::vector<std::uint64_t> Fields::numbers(std::string_view key) {
   each(key, [&](const json::value& element, const std::string& path) {
     json::error_code status;
     numbers.push_back(element.to_number<std::uint64_t>(status));
-    if (status) mistakes_->add(path, cat("must be a whole number, not ", kind_of(element), "."));
+    if (status) errors_->add(path, cat("must be a whole number, not ", kind_of(element)));
   });
   return numbers;
 }
@@ -126,7 +126,7 @@ std::optional<std::int64_t> Fields::signed_number(std::string_view key) {
   json::error_code status;
   const auto number = found->to_number<std::int64_t>(status);
   if (!status) return number;
-  mistake(key, cat("must be a whole number, not ", kind_of(*found), "."));
+  add_error(key, cat("must be a whole number, not ", kind_of(*found)));
   return std::nullopt;
 }
 
@@ -136,7 +136,7 @@ std::optional<double> Fields::decimal(std::string_view key) {
   json::error_code status;
   const auto number = found->to_number<double>(status);
   if (!status && std::isfinite(number)) return number;
-  mistake(key, cat("must be a number, not ", kind_of(*found), "."));
+  add_error(key, cat("must be a number, not ", kind_of(*found)));
   return std::nullopt;
 }
 
@@ -147,7 +147,7 @@ std::optional<std::chrono::milliseconds> Fields::duration(std::string_view key, 
   if (const json::string* text = found->if_string()) {
     const auto parsed = parse_duration(view(*text));
     if (!parsed) {
-      mistake(key, parsed.error().message);
+      add_error(key, parsed.error().message);
       return std::nullopt;
     }
     duration = *parsed;
@@ -162,9 +162,9 @@ std::optional<std::chrono::milliseconds> Fields::duration(std::string_view key, 
   const auto text_of = [](std::uint64_t ms) {
     return duration_text(std::chrono::milliseconds(static_cast<std::int64_t>(ms)));
   };
-  mistake(key,
-          cat("must be a duration from ", text_of(bounds.lowest), " to ", text_of(bounds.highest),
-              ", as \"90s\" or a number of seconds, not ", kind_of(*found), "."));
+  add_error(key,
+            cat("must be a duration from ", text_of(bounds.lowest), " to ", text_of(bounds.highest),
+                ", e.g. \"90s\" or a number of seconds, not ", kind_of(*found)));
   return std::nullopt;
 }
 
@@ -175,7 +175,7 @@ std::optional<std::uint64_t> Fields::bytes(std::string_view key, Bounds bounds) 
   if (const json::string* text = found->if_string()) {
     const auto parsed = parse_bytes(view(*text));
     if (!parsed) {
-      mistake(key, parsed.error().message);
+      add_error(key, parsed.error().message);
       return std::nullopt;
     }
     bytes = *parsed;
@@ -185,8 +185,8 @@ std::optional<std::uint64_t> Fields::bytes(std::string_view key, Bounds bounds) 
     if (!status) bytes = number;
   }
   if (bytes && *bytes >= bounds.lowest && *bytes <= bounds.highest) return bytes;
-  mistake(key, cat("must be a size from ", bounds.lowest, " to ", bounds.highest,
-                   " bytes, as \"8GiB\" or a number of bytes, not ", kind_of(*found), "."));
+  add_error(key, cat("must be a size from ", bounds.lowest, " to ", bounds.highest,
+                     " bytes, e.g. \"8GiB\" or a number of bytes, not ", kind_of(*found)));
   return std::nullopt;
 }
 
@@ -194,7 +194,7 @@ std::optional<WallTime> Fields::wall(std::string_view key) {
   if (!has(key)) return std::nullopt;
   const auto when = parse_wall(text(key));
   if (when) return *when;
-  mistake(key, when.error().message);
+  add_error(key, when.error().message);
   return std::nullopt;
 }
 
@@ -202,11 +202,11 @@ std::optional<std::string> Fields::text_in(const json::value& value, std::string
                                            std::size_t longest) const {
   const json::string* text = value.if_string();
   if (text == nullptr) {
-    mistake(key, cat("must be a text, not ", kind_of(value), "."));
+    add_error(key, cat("must be a string, not ", kind_of(value)));
   } else if (view(*text).find('\0') != std::string_view::npos) {
-    mistake(key, "has a NUL in it, which no text of a process can have.");
+    add_error(key, "must not contain a NUL byte");
   } else if (text->size() > longest) {
-    mistake(key, cat("has ", text->size(), " bytes; at most ", longest, " are allowed."));
+    add_error(key, cat("has ", text->size(), " bytes; at most ", longest, " are allowed"));
   } else {
     return std::string(view(*text));
   }
@@ -218,14 +218,14 @@ std::string Fields::text(std::string_view key, std::size_t longest) {
   return found == nullptr ? "" : text_in(*found, key, longest).value_or("");
 }
 
-std::optional<std::size_t> Fields::word(std::string_view key,
-                                        std::span<const std::string_view> words) {
+std::optional<std::size_t> Fields::enum_value(std::string_view key,
+                                              std::span<const std::string_view> names) {
   const json::value* found = value(key);
   if (found == nullptr) return std::nullopt;
   const std::optional<std::string> text = text_in(*found, key, kLongestText);
   if (!text) return std::nullopt;
-  if (const auto place = find_word(*text, words)) return place;
-  mistake(key, unknown_word(*text, words));
+  if (const auto index = index_of_name(*text, names)) return index;
+  add_error(key, unknown_value(*text, names));
   return std::nullopt;
 }
 
@@ -235,11 +235,11 @@ std::vector<std::string> Fields::texts(std::string_view key, ListLimits limits) 
   if (found == nullptr) return texts;
   const json::array* list = found->if_array();
   if (list == nullptr) {
-    mistake(key, cat("must be a list of texts, not ", kind_of(*found), "."));
+    add_error(key, cat("must be a list of strings, not ", kind_of(*found)));
     return texts;
   }
   if (list->size() > limits.entries) {
-    mistake(key, cat("has ", list->size(), " entries; at most ", limits.entries, " are allowed."));
+    add_error(key, cat("has ", list->size(), " entries; at most ", limits.entries, " are allowed"));
     return texts;
   }
   std::size_t bytes = 0;
@@ -251,7 +251,7 @@ std::vector<std::string> Fields::texts(std::string_view key, ListLimits limits) 
     texts.push_back(std::move(*text));
   }
   if (bytes > limits.bytes) {
-    mistake(key, cat("has ", bytes, " bytes in all; at most ", limits.bytes, " are allowed."));
+    add_error(key, cat("has ", bytes, " bytes in all; at most ", limits.bytes, " are allowed"));
   }
   return texts;
 }
@@ -262,12 +262,12 @@ std::map<std::string, std::string> Fields::text_map(std::string_view key, ListLi
   if (found == nullptr) return map;
   const json::object* members = found->if_object();
   if (members == nullptr) {
-    mistake(key, cat("must be an object of texts, not ", kind_of(*found), "."));
+    add_error(key, cat("must be an object of strings, not ", kind_of(*found)));
     return map;
   }
   if (members->size() > limits.entries) {
-    mistake(key,
-            cat("has ", members->size(), " entries; at most ", limits.entries, " are allowed."));
+    add_error(key,
+              cat("has ", members->size(), " entries; at most ", limits.entries, " are allowed"));
     return map;
   }
   std::size_t bytes = 0;
@@ -280,7 +280,7 @@ std::map<std::string, std::string> Fields::text_map(std::string_view key, ListLi
     map.emplace(name, std::move(*text));
   }
   if (bytes > limits.bytes) {
-    mistake(key, cat("has ", bytes, " bytes in all; at most ", limits.bytes, " are allowed."));
+    add_error(key, cat("has ", bytes, " bytes in all; at most ", limits.bytes, " are allowed"));
   }
   return map;
 }
@@ -291,11 +291,11 @@ void Fields::each(std::string_view key,
   if (found == nullptr) return;
   const json::array* list = found->if_array();
   if (list == nullptr) {
-    mistake(key, cat("must be a list, not ", kind_of(*found), "."));
+    add_error(key, cat("must be a list, not ", kind_of(*found)));
     return;
   }
-  std::size_t place = 0;
-  for (const json::value& element : *list) read(element, cat(path_of(key), '[', place++, ']'));
+  std::size_t index = 0;
+  for (const json::value& element : *list) read(element, cat(path_of(key), '[', index++, ']'));
 }
 
 void Fields::each_member(std::string_view key,
@@ -305,7 +305,7 @@ void Fields::each_member(std::string_view key,
   if (found == nullptr) return;
   const json::object* members = found->if_object();
   if (members == nullptr) {
-    mistake(key, cat("must be an object, not ", kind_of(*found), "."));
+    add_error(key, cat("must be an object, not ", kind_of(*found)));
     return;
   }
   for (const auto& member : *members) {
@@ -314,14 +314,14 @@ void Fields::each_member(std::string_view key,
   }
 }
 
-void Fields::refuse_others() const {
+void Fields::reject_unknown() const {
   for (const auto& member : *object_) {
     const std::string_view key(member.key().data(), member.key().size());
-    if (std::ranges::find(asked_, key) != asked_.end()) continue;
-    const auto near = nearest(key, asked_);
-    mistake(key, cat(what_, " has no such key",
-                     near ? cat("; did you mean ", quoted(*near), "?")
-                          : cat("; it has ", join_words(asked_), ".")));
+    if (std::ranges::find(known_keys_, key) != known_keys_.end()) continue;
+    const auto near = nearest(key, known_keys_);
+    add_error(key, cat("unknown key of ", what_,
+                       near ? cat("; did you mean ", quoted(*near), "?")
+                            : cat("; valid keys: ", join_words(known_keys_))));
     return;
   }
 }

@@ -1,6 +1,6 @@
-// Fields: one JSON object of the wire, read key by key. Readers do not stop at a mistake: the first
-// one is kept, the value comes back empty, and the caller asks once, at the end. One rule: every
-// message begins with the key as a path ("probe.interval: …") and says what is allowed.
+// Fields: reads a JSON object key by key. An invalid value is returned as empty and recorded in
+// FieldErrors, which keeps the first error; callers check it once, after reading everything. Every
+// message begins with the path of the key ("probe.interval: …") and says what is allowed.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@
 
 namespace tangram::api {
 
-// The first mistake of a document, if any.
-class Mistakes {
+// The first error in a document, if any.
+class FieldErrors {
  public:
   void add(std::string_view key, std::string_view message);
   [[nodiscard]] const std::optional<Error>& first() const { return first_; }
@@ -40,7 +40,7 @@ struct Bounds {
 inline constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
-// For views: what there is not is null, so that every key is always there.
+// For views: missing values are written as null, so that every key is always present.
 [[nodiscard]] inline boost::json::value text_or_null(const std::string& text) {
   return text.empty() ? boost::json::value(nullptr) : boost::json::value(text);
 }
@@ -54,19 +54,21 @@ template <class T>
 
 struct ListLimits {
   std::size_t entries;
-  std::size_t bytes;  // of all entries
+  std::size_t bytes;  // of all entries together
 };
 
-// A key that is absent and one that is null are the same. Every text is free of NULs.
+// A null value is treated like an absent key. Strings with a NUL are rejected.
 class Fields {
  public:
-  // `path` is what stands before the keys in messages; `what` names the object: "a job".
+  // `path`: prefix of the keys in messages. `what`: what the object is, e.g. "a job". `errors` must
+  // outlive this object.
   Fields(const boost::json::value& document, std::string path, std::string_view what,
-         Mistakes& mistakes);
+         FieldErrors& errors);
 
   [[nodiscard]] bool has(std::string_view key);
+  // Adds an error if the key is absent.
   void require(std::string_view key);
-  void mistake(std::string_view key, std::string_view message) const;
+  void add_error(std::string_view key, std::string_view message) const;
 
   [[nodiscard]] std::optional<bool> flag(std::string_view key);
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view key, Bounds bounds);
@@ -79,13 +81,13 @@ class Fields {
   [[nodiscard]] std::optional<std::uint64_t> bytes(std::string_view key, Bounds bounds);
   [[nodiscard]] std::optional<WallTime> wall(std::string_view key);
   [[nodiscard]] std::string text(std::string_view key, std::size_t longest = kLongestText);
-  // Of a text that is one of the words, its place among them.
-  [[nodiscard]] std::optional<std::size_t> word(std::string_view key,
-                                                std::span<const std::string_view> words);
+  // The value must be one of `names`; returns its position among them.
+  [[nodiscard]] std::optional<std::size_t> enum_value(std::string_view key,
+                                                      std::span<const std::string_view> names);
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, ListLimits limits);
   [[nodiscard]] std::map<std::string, std::string> text_map(std::string_view key,
                                                             ListLimits limits);
-  // The elements of a list or the members of an object, with their paths.
+  // Calls `read` for every element of a list or member of an object, with its path.
   void each(std::string_view key,
             const std::function<void(const boost::json::value&, const std::string& path)>& read);
   void each_member(std::string_view key,
@@ -93,8 +95,9 @@ class Fields {
                                             const std::string& path)>& read);
   [[nodiscard]] const boost::json::value* value(std::string_view key);
 
-  // What was never asked for is a mistake. Views are read without it: a newer daemon may say more.
-  void refuse_others() const;
+  // Adds an error if the object has a key that was not read before. Requests are checked so; views
+  // are not, because a newer daemon may send more keys.
+  void reject_unknown() const;
 
   [[nodiscard]] std::string path_of(std::string_view key) const;
 
@@ -107,8 +110,8 @@ class Fields {
   const boost::json::object* object_;
   std::string path_;
   std::string what_;
-  Mistakes* mistakes_;
-  std::vector<std::string> asked_;
+  FieldErrors* errors_;
+  std::vector<std::string> known_keys_;
 };
 
 }  // namespace tangram::api

@@ -1,4 +1,4 @@
-// The JSON of the past; see history.hpp.
+// The JSON of history and usage; see history.hpp.
 #include "api/history.hpp"
 
 #include <boost/json/array.hpp>
@@ -12,8 +12,8 @@ namespace {
 
 namespace json = boost::json;
 
-UsageRow row_in(const json::value& document, const std::string& path, Mistakes& mistakes) {
-  Fields fields(document, path, "a row of a usage", mistakes);
+UsageRow row_in(const json::value& document, const std::string& path, FieldErrors& errors) {
+  Fields fields(document, path, "a row of a usage", errors);
   UsageRow row;
   row.user = fields.text("user");
   row.profile = fields.text("profile");
@@ -33,15 +33,15 @@ json::value to_json(const HistoryPage& page) {
 }
 
 Result<HistoryPage> read_history_page(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a page of the history", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a page of the history", errors);
   HistoryPage page;
   fields.require("jobs");
   fields.each("jobs", [&](const json::value& job, const std::string& path) {
-    page.jobs.push_back(view_in(job, path, mistakes));
+    page.jobs.push_back(view_in(job, path, errors));
   });
   page.next = fields.number("next", {0, kMost});
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return page;
 }
 
@@ -59,16 +59,16 @@ json::value to_json(const Usage& usage) {
 }
 
 Result<Usage> read_usage(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a usage", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a usage", errors);
   Usage usage;
   fields.require("rows");
   usage.from = fields.wall("from").value_or(WallTime{});
   usage.to = fields.wall("to").value_or(WallTime{});
   fields.each("rows", [&](const json::value& row, const std::string& path) {
-    usage.rows.push_back(row_in(row, path, mistakes));
+    usage.rows.push_back(row_in(row, path, errors));
   });
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return usage;
 }
 

@@ -1,5 +1,5 @@
-// The past on the wire: jobs that are over, page by page, and what users have used. One rule: a
-// page says where the next one begins; reading them all gives every job once.
+// History on the wire: finished jobs, page by page, and usage by user. Each page contains the
+// cursor of the next one; reading all pages gives every job exactly once.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 namespace tangram::api {
 
 struct HistoryPage {
-  std::vector<JobView> jobs;          // outlines, the newest first
-  std::optional<std::uint64_t> next;  // `before` of the next page; none: that was all
+  std::vector<JobView> jobs;          // outlines, newest first
+  std::optional<std::uint64_t> next;  // `before` of the next page; nullopt: this is the last
 };
 
-// What a user used of a profile: slices times the time they were held, of runs within the span.
+// A user's usage of a profile: slices multiplied by the time held, for runs in the interval.
 struct UsageRow {
   std::string user;
   std::string profile;
   std::uint64_t jobs = 0;
   double slice_hours = 0;  // compute slices
-  double gpu_hours = 0;    // the same as parts of whole GPUs
+  double gpu_hours = 0;    // the same as fractions of whole GPUs
 };
 
 struct Usage {

@@ -1,24 +1,24 @@
-// See job.hpp: the names of its enumerations.
+// See job.hpp: enumeration names and defaults.
 #include "api/job.hpp"
 
-#include "api/job_words.hpp"
-#include "api/words.hpp"
+#include "api/enum_names.hpp"
+#include "api/job_names.hpp"
 
 namespace tangram::api {
 
-std::string_view name_of(JobKind kind) { return kKindWords[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(JobKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 std::string_view name_of(Restart restart) {
-  return kRestartWords[static_cast<std::size_t>(restart)];
+  return kRestartNames[static_cast<std::size_t>(restart)];
 }
 
-std::string_view name_of(JobState state) { return kStateWords[static_cast<std::size_t>(state)]; }
+std::string_view name_of(JobState state) { return kStateNames[static_cast<std::size_t>(state)]; }
 
 std::string_view name_of(EndpointMode mode) {
-  return kEndpointWords[static_cast<std::size_t>(mode)];
+  return kEndpointNames[static_cast<std::size_t>(mode)];
 }
 
-std::string_view name_of(MoveWay way) { return kMoveWords[static_cast<std::size_t>(way)]; }
+std::string_view name_of(MoveMethod way) { return kMoveNames[static_cast<std::size_t>(way)]; }
 
 EndpointMode endpoint_mode(const JobRequest& request) {
   if (request.kind != JobKind::kService) return EndpointMode::kNone;
@@ -26,17 +26,17 @@ EndpointMode endpoint_mode(const JobRequest& request) {
   return request.probe.kind == Probe::Kind::kHttp ? EndpointMode::kHttp : EndpointMode::kTcp;
 }
 
-MoveWay move_way(const JobRequest& request) {
+MoveMethod move_method(const JobRequest& request) {
   if (request.move.way) return *request.move.way;
   const bool is_service = request.kind == JobKind::kService;
-  const bool tells_ready = request.probe.kind != Probe::Kind::kNone;
-  return is_service && tells_ready ? MoveWay::kReplica : MoveWay::kNever;
+  const bool has_probe = request.probe.kind != Probe::Kind::kNone;
+  return is_service && has_probe ? MoveMethod::kReplica : MoveMethod::kNever;
 }
 
 std::optional<JobState> find_state(std::string_view name) {
-  const auto place = find_word(name, kStateWords);
-  if (!place) return std::nullopt;
-  return static_cast<JobState>(*place);
+  const auto index = index_of_name(name, kStateNames);
+  if (!index) return std::nullopt;
+  return static_cast<JobState>(*index);
 }
 
 }  // namespace tangram::api

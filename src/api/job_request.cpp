@@ -1,5 +1,4 @@
-// The JSON of a JobRequest; see job.hpp. One rule: what to_json() writes, read_job_request() reads
-// back the same.
+// The JSON of a JobRequest; see job.hpp. read_job_request() must read back what to_json() writes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,11 +10,12 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_from.hpp>
 
+#include "api/enum_names.hpp"
 #include "api/fields.hpp"
 #include "api/job.hpp"
+#include "api/job_names.hpp"
 #include "api/job_request_fields.hpp"
-#include "api/job_words.hpp"
-#include "api/words.hpp"
+#include "api/utf8.hpp"
 #include "base/text.hpp"
 
 namespace tangram::api {
@@ -53,54 +53,54 @@ std::optional<std::uint32_t> umask_in(Fields& fields) {
   std::uint32_t mask = 0;
   for (const char c : text.substr(0, 8)) mask = mask * 8 + static_cast<std::uint32_t>(c - '0');
   if (octal_digits && !text.empty() && text.size() <= 4 && mask <= 0777) return mask;
-  fields.mistake("umask", "must be octal digits from \"000\" to \"777\", as \"022\".");
+  fields.add_error("umask", "must be octal digits from \"000\" to \"777\", e.g. \"022\"");
   return std::nullopt;
 }
 
-// A number, "unlimited", or {"soft": …, "hard": …} where null is unlimited.
-ResourceLimit limit_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
+// Accepts a number, "unlimited", or {"soft": …, "hard": …} where null is unlimited.
+ResourceLimit limit_in(const json::value& value, const std::string& path, FieldErrors& errors) {
   constexpr Bounds kAny{0, std::numeric_limits<std::int64_t>::max()};
   ResourceLimit limit;
   if (value.is_string() && value.get_string() == "unlimited") return limit;
   if (value.is_object()) {
-    Fields both(value, path, "a resource limit", mistakes);
+    Fields both(value, path, "a resource limit", errors);
     limit.soft = both.number("soft", kAny);
     limit.hard = both.number("hard", kAny);
-    both.refuse_others();
+    both.reject_unknown();
   } else {
     json::error_code status;
     limit.soft = value.to_number<std::uint64_t>(status);
     limit.hard = limit.soft;
     if (status || *limit.soft > kAny.highest) {
-      mistakes.add(path, "must be a number, \"unlimited\" or {\"soft\": …, \"hard\": …}.");
+      errors.add(path, "must be a number, \"unlimited\" or {\"soft\": …, \"hard\": …}");
     }
   }
   if (limit.hard && (!limit.soft || *limit.soft > *limit.hard)) {
-    mistakes.add(path, "has a soft limit above the hard one.");
+    errors.add(path, "has a soft limit above the hard limit");
   }
   return limit;
 }
 
-std::map<std::string, ResourceLimit> limits_in(Fields& fields, Mistakes& mistakes) {
+std::map<std::string, ResourceLimit> limits_in(Fields& fields, FieldErrors& errors) {
   std::map<std::string, ResourceLimit> limits;
   fields.each_member("resource_limits",
                      [&](std::string_view name, const json::value& value, const std::string& path) {
-                       if (find_word(name, kLimitNames)) {
-                         limits.emplace(name, limit_in(value, path, mistakes));
+                       if (index_of_name(name, kLimitNames)) {
+                         limits.emplace(name, limit_in(value, path, errors));
                        } else {
-                         mistakes.add(path, unknown_word(name, kLimitNames));
+                         errors.add(path, unknown_value(name, kLimitNames));
                        }
                      });
   return limits;
 }
 
-Probe probe_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
-  Fields fields(value, path, "a probe", mistakes);
+Probe probe_in(const json::value& value, const std::string& path, FieldErrors& errors) {
+  Fields fields(value, path, "a probe", errors);
   Probe probe;
-  probe.kind = static_cast<Probe::Kind>(fields.word("kind", kProbeWords).value_or(0));
+  probe.kind = static_cast<Probe::Kind>(fields.enum_value("kind", kProbeNames).value_or(0));
   const auto only_of = [&](std::string_view key, Probe::Kind kind, std::string_view name) {
     if (!fields.has(key) || probe.kind == kind) return;
-    fields.mistake(key, cat("is for a probe of the kind \"", name, "\" only."));
+    fields.add_error(key, cat("is for probes of kind \"", name, "\" only"));
   };
   only_of("path", Probe::Kind::kHttp, "http");
   only_of("command", Probe::Kind::kCommand, "command");
@@ -112,17 +112,17 @@ Probe probe_in(const json::value& value, const std::string& path, Mistakes& mist
   const bool printable_path =
       std::ranges::all_of(probe.path, [](char c) { return c > ' ' && c < '\x7f'; });
   if (!probe.path.starts_with('/') || !printable_path) {
-    fields.mistake("path", "must begin with \"/\" and have no blanks.");
+    fields.add_error("path", "must begin with \"/\" and contain no blanks");
   }
   if (probe.kind == Probe::Kind::kCommand && (probe.command.empty() || probe.command[0].empty())) {
-    fields.mistake("command", "is missing: a probe of the kind \"command\" runs it.");
+    fields.add_error("command", "is missing: a probe of kind \"command\" needs one");
   }
-  fields.refuse_others();
+  fields.reject_unknown();
   return probe;
 }
 
 json::value probe_json(const Probe& probe) {
-  json::object object{{"kind", kProbeWords[static_cast<std::size_t>(probe.kind)]}};
+  json::object object{{"kind", kProbeNames[static_cast<std::size_t>(probe.kind)]}};
   if (probe.kind == Probe::Kind::kHttp) object["path"] = probe.path;
   if (probe.kind == Probe::Kind::kCommand) {
     object["command"] = json::array(probe.command.begin(), probe.command.end());
@@ -137,28 +137,28 @@ void check_environment(const JobRequest& request, Fields& fields) {
   for (const auto& [name, value] : request.environment) {
     const std::string key = cat("environment.", printable(name));
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
-      fields.mistake(key, "is not the name of a variable: it is empty or has '=' in it.");
+      fields.add_error(key, "is not a valid variable name: it is empty or contains '='");
     } else if (name.size() + value.size() + 1 > kLongestArgument) {
-      fields.mistake(key,
-                     cat("is longer than the ", kLongestArgument, " bytes that Linux allows."));
+      fields.add_error(key,
+                       cat("is longer than the ", kLongestArgument, " bytes that Linux allows"));
     }
   }
 }
 
 void check_texts(const JobRequest& request, Fields& fields) {
   if (request.command.empty() || request.command.front().empty()) {
-    fields.mistake("command", "is missing; it is a list of texts, the program first.");
+    fields.add_error("command", "is missing; give a list of strings, the program first");
   }
   for (std::size_t i = 0; i < request.command.size(); ++i) {
     if (request.command[i].size() <= kLongestArgument) continue;
-    fields.mistake(cat("command[", i, ']'),
-                   cat("is longer than the ", kLongestArgument, " bytes that Linux allows."));
+    fields.add_error(cat("command[", i, ']'),
+                     cat("is longer than the ", kLongestArgument, " bytes that Linux allows"));
   }
-  if (characters_of(request.name) > kLongestName || !is_plain_text(request.name)) {
-    fields.mistake("name", "must have at most 128 printable characters.");
+  if (count_characters(request.name) > kLongestName || !is_printable_text(request.name)) {
+    fields.add_error("name", "must have at most 128 printable characters");
   }
   if (!request.directory.empty() && !request.directory.starts_with('/')) {
-    fields.mistake("directory", "must be an absolute path.");
+    fields.add_error("directory", "must be an absolute path");
   }
   check_environment(request, fields);
   check_labels(request.labels, fields);
@@ -181,8 +181,8 @@ std::string job_name(const JobRequest& request) {
   if (request.command.empty()) return "";
   const std::string& program = request.command.front();
   std::string name = program.substr(program.rfind('/') + 1);
-  if (!is_plain_text(name)) name = printable(name);
-  std::size_t end = 0;  // of as many characters as there may be
+  if (!is_printable_text(name)) name = printable(name);
+  std::size_t end = 0;  // in bytes, after at most kLongestName characters
   for (std::size_t count = 0; end < name.size() && count < kLongestName; ++count) {
     ++end;
     while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80U) ++end;
@@ -201,20 +201,20 @@ void check_labels(const std::map<std::string, std::string>& labels, const Fields
   for (const auto& [name, value] : labels) {
     const std::string key = cat("labels.", printable(name));
     if (!is_label_name(name)) {
-      fields.mistake(key, cat(kLabelNameForm, "."));
-    } else if (characters_of(value) > 1024 || !is_plain_text(value)) {
-      fields.mistake(key, "the value of a label has at most 1024 printable characters.");
+      fields.add_error(key, kLabelNameForm);
+    } else if (count_characters(value) > 1024 || !is_printable_text(value)) {
+      fields.add_error(key, "a label value has at most 1024 printable characters");
     }
   }
 }
 
 void check_size(const std::string& profile, bool sized, const Fields& fields) {
   if (profile.empty() && !sized) {
-    fields.mistake("profile",
-                   "is missing; name one, as \"2g.10gb\", or a gpu_memory, as \"8GiB\".");
+    fields.add_error("profile",
+                     "is missing; give a profile, e.g. \"2g.10gb\", or gpu_memory, e.g. \"8GiB\"");
   }
   if (!profile.empty() && sized) {
-    fields.mistake("gpu_memory", "and profile are two ways to say one thing; leave one out.");
+    fields.add_error("gpu_memory", "cannot be combined with profile; give one of the two");
   }
 }
 
@@ -240,37 +240,37 @@ json::object texts_json(const std::map<std::string, std::string>& texts) {
   return object;
 }
 
-JobRequest request_in(Fields& fields, Mistakes& mistakes) {
+JobRequest request_in(Fields& fields, FieldErrors& errors) {
   JobRequest r;
   r.name = fields.text("name", 4 * kLongestName);
   r.command = fields.texts("command", kCommandLimits);
   r.environment = fields.text_map("environment", kEnvironmentLimits);
   r.directory = fields.text("directory", kLongestPath);
   r.umask = umask_in(fields);
-  r.resource_limits = limits_in(fields, mistakes);
+  r.resource_limits = limits_in(fields, errors);
   r.profile = fields.text("profile", kLongestName);
   r.gpu_memory_mib = gpu_memory_in(fields);
-  r.kind = static_cast<JobKind>(fields.word("kind", kKindWords).value_or(0));
+  r.kind = static_cast<JobKind>(fields.enum_value("kind", kKindNames).value_or(0));
   if (const auto port = fields.number("port", {1, 65'535})) {
     r.port = static_cast<std::uint16_t>(*port);
   }
   if (const json::value* probe = fields.value("probe")) {
-    r.probe = probe_in(*probe, fields.path_of("probe"), mistakes);
+    r.probe = probe_in(*probe, fields.path_of("probe"), errors);
   }
   if (const json::value* endpoint = fields.value("endpoint")) {
-    r.endpoint = endpoint_in(*endpoint, fields.path_of("endpoint"), mistakes);
+    r.endpoint = endpoint_in(*endpoint, fields.path_of("endpoint"), errors);
   }
   if (const json::value* move = fields.value("move")) {
-    r.move = move_in(*move, fields.path_of("move"), mistakes);
+    r.move = move_in(*move, fields.path_of("move"), errors);
   }
   r.grace = fields.duration("grace", {0, kDay});
-  r.restart = static_cast<Restart>(fields.word("restart", kRestartWords).value_or(0));
+  r.restart = static_cast<Restart>(fields.enum_value("restart", kRestartNames).value_or(0));
   r.max_restarts = static_cast<std::uint16_t>(
       fields.number("max_restarts", {0, 65'535}).value_or(r.max_restarts));
   r.time_limit = fields.duration("time_limit", {1, 3660 * kDay});
   if (const auto cpus = fields.decimal("cpus")) {
     if (*cpus < 0.01 || *cpus > kMostCpus)
-      fields.mistake("cpus", "must be from 0.01 to 4096.");
+      fields.add_error("cpus", "must be from 0.01 to 4096");
     else
       r.cpu_percent = static_cast<std::uint32_t>(std::lround(*cpus * 100));
   }
@@ -283,23 +283,23 @@ JobRequest request_in(Fields& fields, Mistakes& mistakes) {
 void check_request(const JobRequest& request, Fields& fields) {
   check_texts(request, fields);
   check_size(request.profile, request.gpu_memory_mib.has_value(), fields);
-  check_moving(request, fields);
+  check_endpoint_and_move(request, fields);
   if (request.kind == JobKind::kLease) {
-    fields.mistake("kind", "a lease is not submitted as a job; use /v1/leases.");
+    fields.add_error("kind", "a lease cannot be submitted as a job; use /v1/leases");
   }
   if (request.kind == JobKind::kService) return;
-  constexpr std::string_view kOnly = "is for services only; set kind to \"service\".";
-  if (request.port) fields.mistake("port", kOnly);
-  if (request.probe.kind != Probe::Kind::kNone) fields.mistake("probe", kOnly);
+  constexpr std::string_view kOnly = "is for services only; set kind to \"service\"";
+  if (request.port) fields.add_error("port", kOnly);
+  if (request.probe.kind != Probe::Kind::kNone) fields.add_error("probe", kOnly);
 }
 
 Result<JobRequest> read_job_request(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a job", mistakes);
-  JobRequest request = request_in(fields, mistakes);
-  fields.refuse_others();
+  FieldErrors errors;
+  Fields fields(document, "", "a job", errors);
+  JobRequest request = request_in(fields, errors);
+  fields.reject_unknown();
   check_request(request, fields);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return request;
 }
 

@@ -1,6 +1,6 @@
-// A job request read from JSON in two steps: the values of its keys, and whether they make sense
-// together. Requests need both; a view of a job has had the second and may lack keys. Private to
-// the JSON of jobs and of what is asked for like them.
+// Shared parts of the JSON of jobs and leases; private to api. A job request is read in two steps:
+// first the values of the keys, then the check that they are consistent. Views of jobs skip the
+// second step, because they were checked as requests and may lack keys.
 #pragma once
 
 #include <map>
@@ -14,21 +14,21 @@
 
 namespace tangram::api {
 
-[[nodiscard]] JobRequest request_in(Fields& fields, Mistakes& mistakes);
-// Contradictions, and what must be there.
+[[nodiscard]] JobRequest request_in(Fields& fields, FieldErrors& errors);
+// Adds errors for contradictions and missing values.
 void check_request(const JobRequest& request, Fields& fields);
-// How clients reach it and how it moves (job_moving.cpp).
+// job_endpoint_move.cpp
 [[nodiscard]] Endpoint endpoint_in(const boost::json::value& value, const std::string& path,
-                                   Mistakes& mistakes);
+                                   FieldErrors& errors);
 [[nodiscard]] MoveOptions move_in(const boost::json::value& value, const std::string& path,
-                                  Mistakes& mistakes);
+                                  FieldErrors& errors);
 [[nodiscard]] boost::json::value endpoint_json(const Endpoint& endpoint);
 [[nodiscard]] boost::json::value move_json(const MoveOptions& move);
-void check_moving(const JobRequest& request, Fields& fields);
+void check_endpoint_and_move(const JobRequest& request, Fields& fields);
 [[nodiscard]] JobView view_in(const boost::json::value& document, const std::string& path,
-                              Mistakes& mistakes);
+                              FieldErrors& errors);
 
-// Of everything that asks for an instance: its size by name or by memory, and its labels.
+// For every request of an instance: its size, as a profile or as memory, and its labels.
 [[nodiscard]] std::optional<std::uint64_t> gpu_memory_in(Fields& fields);
 [[nodiscard]] std::map<std::string, std::string> labels_in(Fields& fields);
 void check_size(const std::string& profile, bool sized, const Fields& fields);

@@ -1,4 +1,4 @@
-// Requests: what is written is read back the same, and every mistake is named by its key.
+// Job requests: round trips, and errors that name the key.
 #include <limits>
 
 #include <boost/json/array.hpp>
@@ -41,7 +41,8 @@ JobRequest full() {
                            .keep_alive = std::chrono::seconds(5),
                            .idle = std::chrono::milliseconds(0),
                            .most_connections = 100}};
-  r.move = {.way = MoveWay::kReplica, .signal = 12, .deadline = std::chrono::milliseconds(90'000)};
+  r.move = {
+      .way = MoveMethod::kReplica, .signal = 12, .deadline = std::chrono::milliseconds(90'000)};
   r.grace = std::chrono::milliseconds(0);
   r.restart = Restart::kOnFailure;
   r.max_restarts = 7;
@@ -55,7 +56,7 @@ JobRequest full() {
 
 json::object smallest() { return {{"command", {"true"}}, {"profile", "1g.5gb"}}; }
 
-std::string mistake(std::string_view text) {
+std::string error_of(std::string_view text) {
   json::object job = smallest();
   const json::value changes = json::parse({text.data(), text.size()});
   for (const auto& change : changes.as_object()) job[change.key()] = change.value();
@@ -83,7 +84,7 @@ TEST(JobRequestJson, HasDefaults) {
   EXPECT_EQ(*read, expected);
 }
 
-TEST(JobRequestJson, TakesShortForms) {
+TEST(JobRequestJson, AcceptsShortForms) {
   json::object job = smallest();
   job["time_limit"] = 90;
   job["grace"] = 0.5;
@@ -103,69 +104,74 @@ TEST(JobRequestJson, TakesShortForms) {
   EXPECT_EQ(read->resource_limits.at("core"), ResourceLimit{});
 }
 
-TEST(JobRequestJson, NamesTheKeyOfAMistake) {
-  EXPECT_EQ(mistake(R"({"comand": ["x"]})"),
-            "comand: a job has no such key; did you mean 'command'?");
-  EXPECT_THAT(mistake(R"({"xyzzy": 1})"),
-              StartsWith("xyzzy: a job has no such key; it has name, "));
-  EXPECT_THAT(mistake(R"({"command": "true"})"), StartsWith("command: must be a list of texts"));
-  EXPECT_THAT(mistake(R"({"command": []})"), StartsWith("command: is missing"));
-  EXPECT_THAT(mistake(R"({"command": [""]})"), StartsWith("command: is missing"));
-  EXPECT_THAT(mistake(R"({"command": ["a", 1]})"), StartsWith("command[1]: must be a text, not 1"));
-  EXPECT_THAT(mistake(R"({"command": ["a\u0000b"]})"), StartsWith("command[0]: has a NUL"));
-  EXPECT_THAT(mistake(R"({"name": "a\u001bb"})"), StartsWith("name: "));
-  EXPECT_THAT(mistake(R"({"name": "a\u202eb"})"), StartsWith("name: "));
-  EXPECT_THAT(mistake(R"({"environment": {"A=B": "x"}})"), StartsWith("environment.A=B: "));
-  EXPECT_THAT(mistake(R"({"environment": {"A": 1}})"), StartsWith("environment.A: must be a text"));
-  EXPECT_THAT(mistake(R"({"directory": "home"})"), StartsWith("directory: must be an absolute"));
-  EXPECT_THAT(mistake(R"({"umask": "089"})"), StartsWith("umask: must be octal"));
-  EXPECT_THAT(mistake(R"({"umask": 18})"), StartsWith("umask: must be a text"));
-  EXPECT_THAT(mistake(R"({"resource_limits": {"nofil": 1}})"), HasSubstr("did you mean 'nofile'?"));
-  EXPECT_THAT(mistake(R"({"resource_limits": {"nofile": -1}})"),
+TEST(JobRequestJson, NamesTheKeyOfAnError) {
+  EXPECT_EQ(error_of(R"({"comand": ["x"]})"),
+            "comand: unknown key of a job; did you mean 'command'?");
+  EXPECT_THAT(error_of(R"({"xyzzy": 1})"),
+              StartsWith("xyzzy: unknown key of a job; valid keys: name, "));
+  EXPECT_THAT(error_of(R"({"command": "true"})"), StartsWith("command: must be a list of strings"));
+  EXPECT_THAT(error_of(R"({"command": []})"), StartsWith("command: is missing"));
+  EXPECT_THAT(error_of(R"({"command": [""]})"), StartsWith("command: is missing"));
+  EXPECT_THAT(error_of(R"({"command": ["a", 1]})"),
+              StartsWith("command[1]: must be a string, not 1"));
+  EXPECT_THAT(error_of(R"({"command": ["a\u0000b"]})"),
+              StartsWith("command[0]: must not contain a NUL"));
+  EXPECT_THAT(error_of(R"({"name": "a\u001bb"})"), StartsWith("name: "));
+  EXPECT_THAT(error_of(R"({"name": "a\u202eb"})"), StartsWith("name: "));
+  EXPECT_THAT(error_of(R"({"environment": {"A=B": "x"}})"), StartsWith("environment.A=B: "));
+  EXPECT_THAT(error_of(R"({"environment": {"A": 1}})"),
+              StartsWith("environment.A: must be a string"));
+  EXPECT_THAT(error_of(R"({"directory": "home"})"), StartsWith("directory: must be an absolute"));
+  EXPECT_THAT(error_of(R"({"umask": "089"})"), StartsWith("umask: must be octal"));
+  EXPECT_THAT(error_of(R"({"umask": 18})"), StartsWith("umask: must be a string"));
+  EXPECT_THAT(error_of(R"({"resource_limits": {"nofil": 1}})"),
+              HasSubstr("did you mean 'nofile'?"));
+  EXPECT_THAT(error_of(R"({"resource_limits": {"nofile": -1}})"),
               StartsWith("resource_limits.nofile: must be a number"));
-  EXPECT_THAT(mistake(R"({"resource_limits": {"nofile": {"soft": 2, "hard": 1}}})"),
+  EXPECT_THAT(error_of(R"({"resource_limits": {"nofile": {"soft": 2, "hard": 1}}})"),
               HasSubstr("soft limit above"));
-  EXPECT_THAT(mistake(R"({"kind": "servce"})"),
-              StartsWith("kind: unknown word 'servce'; did you mean 'service'?"));
-  EXPECT_THAT(mistake(R"({"port": 0})"),
+  EXPECT_THAT(error_of(R"({"kind": "servce"})"),
+              StartsWith("kind: unknown value 'servce'; did you mean 'service'?"));
+  EXPECT_THAT(error_of(R"({"port": 0})"),
               StartsWith("port: must be a whole number from 1 to 65535"));
-  EXPECT_THAT(mistake(R"({"grace": "soon"})"), StartsWith("grace: 'soon' is not a duration"));
-  EXPECT_THAT(mistake(R"({"grace": -1})"), StartsWith("grace: must be a duration from 0s to 1d"));
-  EXPECT_THAT(mistake(R"({"time_limit": 0})"), StartsWith("time_limit: "));
-  EXPECT_THAT(mistake(R"({"max_restarts": 65536})"), StartsWith("max_restarts: "));
-  EXPECT_THAT(mistake(R"({"max_restarts": 1.5})"), HasSubstr("a number with a fraction"));
-  EXPECT_THAT(mistake(R"({"cpus": 0})"), StartsWith("cpus: "));
-  EXPECT_THAT(mistake(R"({"cpus": "2"})"), StartsWith("cpus: must be a number"));
-  EXPECT_THAT(mistake(R"({"memory": "4GB"})"), StartsWith("memory: '4GB' is not a size"));
-  EXPECT_THAT(mistake(R"({"memory": 1})"), StartsWith("memory: must be a size from 1048576"));
-  EXPECT_THAT(mistake(R"({"labels": {"Team": "x"}})"), StartsWith("labels.Team: "));
-  EXPECT_THAT(mistake(R"({"hold": 1})"), StartsWith("hold: must be true or false, not 1"));
-  EXPECT_THAT(mistake(R"({"probe": "tcp"})"), StartsWith("probe: a probe is an object"));
+  EXPECT_THAT(error_of(R"({"grace": "soon"})"), StartsWith("grace: invalid duration 'soon'"));
+  EXPECT_THAT(error_of(R"({"grace": -1})"), StartsWith("grace: must be a duration from 0s to 1d"));
+  EXPECT_THAT(error_of(R"({"time_limit": 0})"), StartsWith("time_limit: "));
+  EXPECT_THAT(error_of(R"({"max_restarts": 65536})"), StartsWith("max_restarts: "));
+  EXPECT_THAT(error_of(R"({"max_restarts": 1.5})"), HasSubstr("a number with a fraction"));
+  EXPECT_THAT(error_of(R"({"cpus": 0})"), StartsWith("cpus: "));
+  EXPECT_THAT(error_of(R"({"cpus": "2"})"), StartsWith("cpus: must be a number"));
+  EXPECT_THAT(error_of(R"({"memory": "4GB"})"), StartsWith("memory: invalid size '4GB'"));
+  EXPECT_THAT(error_of(R"({"memory": 1})"), StartsWith("memory: must be a size from 1048576"));
+  EXPECT_THAT(error_of(R"({"labels": {"Team": "x"}})"), StartsWith("labels.Team: "));
+  EXPECT_THAT(error_of(R"({"hold": 1})"), StartsWith("hold: must be true or false, not 1"));
+  EXPECT_THAT(error_of(R"({"probe": "tcp"})"), StartsWith("probe: a probe must be an object"));
   for (const char* host : {"1.2.3", "localhost", "::g", "1.2.3.4.5", "fe"}) {
-    EXPECT_THAT(mistake(cat(R"({"kind": "service", "endpoint": {"host": ")", host, "\"}}")),
+    EXPECT_THAT(error_of(cat(R"({"kind": "service", "endpoint": {"host": ")", host, "\"}}")),
                 StartsWith("endpoint.host: must be an IP address"))
         << host;
   }
 }
 
-TEST(JobRequestJson, RefusesContradictions) {
-  EXPECT_THAT(mistake(R"({"gpu_memory": "8GiB"})"), StartsWith("gpu_memory: and profile"));
-  EXPECT_THAT(mistake(R"({"profile": null})"), StartsWith("profile: is missing"));
-  EXPECT_THAT(mistake(R"({"port": 80})"), StartsWith("port: is for services only"));
-  EXPECT_THAT(mistake(R"({"probe": {"kind": "tcp"}})"), StartsWith("probe: is for services only"));
-  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "tcp", "path": "/"}})"),
-              StartsWith("probe.path: is for a probe of the kind \"http\""));
-  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "command"}})"),
+TEST(JobRequestJson, RejectsContradictions) {
+  EXPECT_THAT(error_of(R"({"gpu_memory": "8GiB"})"),
+              StartsWith("gpu_memory: cannot be combined with profile"));
+  EXPECT_THAT(error_of(R"({"profile": null})"), StartsWith("profile: is missing"));
+  EXPECT_THAT(error_of(R"({"port": 80})"), StartsWith("port: is for services only"));
+  EXPECT_THAT(error_of(R"({"probe": {"kind": "tcp"}})"), StartsWith("probe: is for services only"));
+  EXPECT_THAT(error_of(R"({"kind": "service", "probe": {"kind": "tcp", "path": "/"}})"),
+              StartsWith("probe.path: is for probes of kind \"http\""));
+  EXPECT_THAT(error_of(R"({"kind": "service", "probe": {"kind": "command"}})"),
               StartsWith("probe.command: is missing"));
-  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "http", "path": "x"}})"),
+  EXPECT_THAT(error_of(R"({"kind": "service", "probe": {"kind": "http", "path": "x"}})"),
               StartsWith("probe.path: must begin with"));
-  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "tcp", "interval": "1ms"}})"),
+  EXPECT_THAT(error_of(R"({"kind": "service", "probe": {"kind": "tcp", "interval": "1ms"}})"),
               StartsWith("probe.interval: must be a duration from 10ms to 1h"));
-  EXPECT_THAT(mistake(R"({"kind": "service", "probe": {"kind": "tcp", "intervall": "1s"}})"),
-              StartsWith("probe.intervall: a probe has no such key; did you mean 'interval'?"));
+  EXPECT_THAT(error_of(R"({"kind": "service", "probe": {"kind": "tcp", "intervall": "1s"}})"),
+              StartsWith("probe.intervall: unknown key of a probe; did you mean 'interval'?"));
 }
 
-TEST(JobRequestJson, RefusesTooMuch) {
+TEST(JobRequestJson, RejectsTooMuch) {
   const auto with = [](const char* key, const json::value& value) {
     json::object job = smallest();
     job[key] = value;
@@ -182,7 +188,8 @@ TEST(JobRequestJson, RefusesTooMuch) {
   json::object many;
   for (int i = 0; i < 65; ++i) many[std::to_string(i)] = "x";
   EXPECT_THAT(with("labels", many), HasSubstr("65 entries; at most 64"));
-  EXPECT_THAT(read_job_request(json::array{}).error().message, HasSubstr("a job is an object"));
+  EXPECT_THAT(read_job_request(json::array{}).error().message,
+              HasSubstr("a job must be an object"));
 }
 
 TEST(JobName, IsTheProgramsUnlessOneIsGiven) {
@@ -193,8 +200,8 @@ TEST(JobName, IsTheProgramsUnlessOneIsGiven) {
   EXPECT_EQ(job_name(request), "train");
 }
 
-// Whatever a program is called, its job's name is as short and as plain as one that is given.
-TEST(JobName, HasOneForm) {
+// A name derived from the program obeys the same limits as one that the user gives.
+TEST(JobName, DerivedFromTheProgramIsPrintableAndBounded) {
   JobRequest request;
   request.command = {std::string(131'000, 'x')};
   EXPECT_EQ(job_name(request), std::string(128, 'x'));

@@ -1,5 +1,5 @@
-// The JSON of a JobView; see job.hpp. One rule: every key is always there, null if there is nothing
-// to say; scripts may rely on it.
+// The JSON of a JobView; see job.hpp. Every key is always present, null if there is no value;
+// scripts rely on it.
 #include <limits>
 
 #include <boost/json/array.hpp>
@@ -7,8 +7,8 @@
 
 #include "api/fields.hpp"
 #include "api/job.hpp"
+#include "api/job_names.hpp"
 #include "api/job_request_fields.hpp"
-#include "api/job_words.hpp"
 #include "base/text.hpp"
 
 namespace tangram::api {
@@ -16,8 +16,8 @@ namespace {
 
 namespace json = boost::json;
 
-// The name a user gave, or the command's own.
-std::string name_for(const JobRequest& request) {
+// The name that the user gave, or the program's.
+std::string display_name(const JobRequest& request) {
   if (!request.name.empty() || request.command.empty()) return request.name;
   const std::string& program = request.command.front();
   return program.substr(program.rfind('/') + 1);
@@ -37,13 +37,13 @@ std::optional<int> integer(Fields& fields, std::string_view key) {
   const auto number = fields.signed_number(key);
   if (!number) return std::nullopt;
   if (*number < std::numeric_limits<int>::min() || *number > std::numeric_limits<int>::max()) {
-    fields.mistake(key, "is too large.");
+    fields.add_error(key, "is too large");
     return std::nullopt;
   }
   return static_cast<int>(*number);
 }
 
-void read_place(Fields& fields, JobView& job) {
+void read_placement(Fields& fields, JobView& job) {
   job.profile = fields.text("profile");
   job.gpu = fields.number32("gpu");
   job.gpu_uuid = fields.text("gpu_uuid");
@@ -56,9 +56,9 @@ void read_place(Fields& fields, JobView& job) {
   }
 }
 
-Place place_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
-  Fields fields(value, path, "a place", mistakes);
-  Place place;
+RunRecord run_record_in(const json::value& value, const std::string& path, FieldErrors& errors) {
+  Fields fields(value, path, "a place", errors);
+  RunRecord place;
   place.run = fields.number32("run");
   place.gpu = fields.number32("gpu").value_or(0);
   place.start = fields.number32("start").value_or(0);
@@ -74,7 +74,7 @@ Place place_in(const json::value& value, const std::string& path, Mistakes& mist
   return place;
 }
 
-json::value place_json(const Place& place) {
+json::value run_record_json(const RunRecord& place) {
   return json::object{{"run", or_null(place.run)},
                       {"gpu", place.gpu},
                       {"start", place.start},
@@ -89,14 +89,14 @@ json::value place_json(const Place& place) {
                       {"ended", or_null(place.ended)}};
 }
 
-json::array places_json(const std::vector<Place>& places) {
+json::array run_records_json(const std::vector<RunRecord>& places) {
   json::array array;
-  for (const Place& place : places) array.push_back(place_json(place));
+  for (const RunRecord& place : places) array.push_back(run_record_json(place));
   return array;
 }
 
-void read_course(Fields& fields, JobView& job) {
-  job.state = static_cast<JobState>(fields.word("state", kStateWords).value_or(1));
+void read_progress(Fields& fields, JobView& job) {
+  job.state = static_cast<JobState>(fields.enum_value("state", kStateNames).value_or(1));
   job.reason = fields.text("reason");
   job.exit_code = integer(fields, "exit_code");
   job.exit_signal = integer(fields, "exit_signal");
@@ -111,7 +111,7 @@ void read_course(Fields& fields, JobView& job) {
 
 json::value to_json(const JobView& job) {
   return json::object{{"id", job.id},
-                      {"name", text_or_null(name_for(job.request))},
+                      {"name", text_or_null(display_name(job.request))},
                       {"profile", text_or_null(job.profile)},
                       {"state", name_of(job.state)},
                       {"reason", text_or_null(job.reason)},
@@ -131,13 +131,13 @@ json::value to_json(const JobView& job) {
                       {"address", text_or_null(job.address)},
                       {"restarts", job.restarts},
                       {"moving", job.moving},
-                      {"places", places_json(job.places)},
+                      {"places", run_records_json(job.places)},
                       {"outline", job.outline},
                       {"request", to_json(request_for(job))}};
 }
 
-JobView view_in(const json::value& document, const std::string& path, Mistakes& mistakes) {
-  Fields fields(document, path, "a job", mistakes);
+JobView view_in(const json::value& document, const std::string& path, FieldErrors& errors) {
+  Fields fields(document, path, "a job", errors);
   JobView job;
   job.id = fields.number("id", {0, kMost}).value_or(0);
   fields.require("id");
@@ -146,22 +146,22 @@ JobView view_in(const json::value& document, const std::string& path, Mistakes& 
   job.uid = fields.number32("uid").value_or(0);
   job.outline = fields.flag("outline").value_or(false);
   if (const json::value* request = fields.value("request")) {
-    Fields asked(*request, fields.path_of("request"), "a job", mistakes);
-    job.request = request_in(asked, mistakes);
+    Fields request_fields(*request, fields.path_of("request"), "a job", errors);
+    job.request = request_in(request_fields, errors);
   }
   job.request.name = fields.text("name");
-  read_place(fields, job);
-  read_course(fields, job);
+  read_placement(fields, job);
+  read_progress(fields, job);
   fields.each("places", [&](const json::value& value, const std::string& at) {
-    job.places.push_back(place_in(value, at, mistakes));
+    job.places.push_back(run_record_in(value, at, errors));
   });
   return job;
 }
 
 Result<JobView> read_job_view(const json::value& document) {
-  Mistakes mistakes;
-  JobView job = view_in(document, "", mistakes);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  FieldErrors errors;
+  JobView job = view_in(document, "", errors);
+  if (errors.first()) return std::unexpected(*errors.first());
   return job;
 }
 

@@ -7,7 +7,7 @@
 
 #include "api/fields.hpp"
 #include "api/job_request_fields.hpp"
-#include "api/plain_name.hpp"
+#include "api/printable_name.hpp"
 
 namespace tangram::api {
 namespace {
@@ -30,7 +30,7 @@ std::optional<std::chrono::milliseconds> ttl_in(Fields& fields, Bounds bounds) {
   return fields.duration("ttl", bounds);
 }
 
-// A path as the kernel writes it: without "..", and without two names for one folder.
+// Whether the path is absolute and normalized: no empty, "." or ".." components.
 bool is_plain_path(std::string_view path) {
   if (!path.starts_with('/') || path.size() < 2) return false;
   while (!path.empty()) {
@@ -42,7 +42,7 @@ bool is_plain_path(std::string_view path) {
   return true;
 }
 
-void read_holder(Fields& fields, LeaseView& lease) {
+void read_owner(Fields& fields, LeaseView& lease) {
   lease.key = fields.text("key");
   lease.name = fields.text("name");
   lease.user = fields.text("user");
@@ -51,7 +51,7 @@ void read_holder(Fields& fields, LeaseView& lease) {
   lease.taker_uid = fields.number32("taker_uid").value_or(0);
 }
 
-void read_place(Fields& fields, LeaseView& lease) {
+void read_placement(Fields& fields, LeaseView& lease) {
   lease.profile = fields.text("profile");
   lease.gpu = fields.number32("gpu");
   lease.gpu_uuid = fields.text("gpu_uuid");
@@ -101,41 +101,41 @@ json::value to_json(const LeaseRequest& r) {
 }
 
 Result<LeaseRequest> read_lease_request(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a lease", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a lease", errors);
   LeaseRequest r;
   r.profile = fields.text("profile", kLongestProfile);
   r.gpu_memory_mib = gpu_memory_in(fields);
-  r.key = plain_name_in(fields, "key");
-  r.name = plain_name_in(fields, "name");
+  r.key = printable_name_in(fields, "key");
+  r.name = printable_name_in(fields, "name");
   r.ttl = ttl_in(fields, kTtl);
   if (r.ttl == kNoEnd && r.key.empty()) {
-    fields.mistake("ttl", "\"none\" goes with a key, by which the lease is released");
+    fields.add_error("ttl", "\"none\" requires a key, by which the lease can be released");
   }
   r.wait = fields.duration("wait", kWait).value_or(r.wait);
   r.linger = fields.duration("linger", kWait);
   if (r.linger && r.key.empty()) {
-    fields.mistake("linger", "goes with a key, by which the lease is asked for again");
+    fields.add_error("linger", "requires a key, by which the lease can be requested again");
   }
   r.uid = fields.number32("uid");
   r.cgroup = fields.text("cgroup", kLongestPath);
   if (!r.cgroup.empty() && !is_plain_path(r.cgroup)) {
-    fields.mistake("cgroup", "must be the whole path of a folder, without . and ..");
+    fields.add_error("cgroup", "must be an absolute path without . and ..");
   }
   r.labels = labels_in(fields);
-  fields.refuse_others();
+  fields.reject_unknown();
   check_size(r.profile, r.gpu_memory_mib.has_value(), fields);
   check_labels(r.labels, fields);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return r;
 }
 
 Result<std::optional<std::chrono::milliseconds>> read_renewal(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a renewal", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a renewal", errors);
   const auto ttl = ttl_in(fields, kTtl);
-  fields.refuse_others();
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  fields.reject_unknown();
+  if (errors.first()) return std::unexpected(*errors.first());
   return ttl;
 }
 
@@ -168,19 +168,19 @@ json::value to_json(const LeaseView& lease) {
 }
 
 Result<LeaseView> read_lease_view(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a lease", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a lease", errors);
   LeaseView lease;
   lease.id = fields.number("id", {0, kMost}).value_or(0);
   fields.require("id");
   fields.require("state");
-  read_holder(fields, lease);
-  lease.state = static_cast<LeaseState>(fields.word("state", kStates).value_or(0));
+  read_owner(fields, lease);
+  lease.state = static_cast<LeaseState>(fields.enum_value("state", kStates).value_or(0));
   lease.reason = fields.text("reason");
-  read_place(fields, lease);
+  read_placement(fields, lease);
   lease.labels = fields.text_map("labels", kEnvironmentLimits);
   read_times(fields, lease);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return lease;
 }
 

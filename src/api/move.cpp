@@ -11,29 +11,30 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kHighestStart = 255;  // of any model there could be
+constexpr std::uint64_t kHighestStart = 255;  // above that of any model
 
 json::value slot_json(const SlotView& slot) {
   return json::object{{"gpu", slot.gpu}, {"start", slot.start}};
 }
 
-// A typo is told as such, not as a key that is missing; a newer daemon may say more.
-SlotView slot_in(const json::value& value, const std::string& path, bool only_these,
-                 Mistakes& mistakes) {
-  Fields fields(value, path, "a place", mistakes);
+// `strict`: reject unknown keys (requests). That is checked first, so that a typo is not reported
+// as a missing key.
+SlotView slot_in(const json::value& value, const std::string& path, bool strict,
+                 FieldErrors& errors) {
+  Fields fields(value, path, "a slot", errors);
   SlotView slot;
   slot.gpu = fields.number32("gpu").value_or(0);
   slot.start = static_cast<std::uint32_t>(fields.number("start", {0, kHighestStart}).value_or(0));
-  if (only_these) fields.refuse_others();
+  if (strict) fields.reject_unknown();
   fields.require("gpu");
   fields.require("start");
   return slot;
 }
 
-SlotView slot_at(Fields& fields, std::string_view key, Mistakes& mistakes) {
+SlotView slot_at(Fields& fields, std::string_view key, FieldErrors& errors) {
   fields.require(key);
   const json::value* value = fields.value(key);
-  return value == nullptr ? SlotView{} : slot_in(*value, fields.path_of(key), false, mistakes);
+  return value == nullptr ? SlotView{} : slot_in(*value, fields.path_of(key), false, errors);
 }
 
 json::value step_json(const DefragStepView& step) {
@@ -48,16 +49,16 @@ json::value step_json(const DefragStepView& step) {
                       {"gain", step.gain}};
 }
 
-DefragStepView step_in(const json::value& value, const std::string& path, Mistakes& mistakes) {
-  Fields fields(value, path, "a step", mistakes);
+DefragStepView step_in(const json::value& value, const std::string& path, FieldErrors& errors) {
+  Fields fields(value, path, "a step", errors);
   DefragStepView step;
   fields.require("job");
   step.job = fields.number("job", {0, kMost}).value_or(0);
   step.name = fields.text("name");
   step.user = fields.text("user");
   step.profile = fields.text("profile");
-  step.from = slot_at(fields, "from", mistakes);
-  step.to = slot_at(fields, "to", mistakes);
+  step.from = slot_at(fields, "from", errors);
+  step.to = slot_at(fields, "to", errors);
   step.reuse = fields.flag("reuse").value_or(false);
   step.kind = fields.text("kind");
   step.gain = fields.decimal("gain").value_or(0);
@@ -73,14 +74,14 @@ json::value to_json(const MoveRequest& request) {
 }
 
 Result<MoveRequest> read_move_request(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a move", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a move", errors);
   MoveRequest request;
   if (const json::value* to = fields.value("to")) {
-    request.to = slot_in(*to, "to", true, mistakes);
+    request.to = slot_in(*to, "to", true, errors);
   }
-  fields.refuse_others();
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  fields.reject_unknown();
+  if (errors.first()) return std::unexpected(*errors.first());
   return request;
 }
 
@@ -93,16 +94,16 @@ json::value to_json(const DefragPlan& plan) {
 }
 
 Result<DefragPlan> read_defrag_plan(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a plan", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a plan", errors);
   DefragPlan plan;
   fields.require("steps");
   plan.frag_cost_before = fields.decimal("frag_cost_before").value_or(0);
   plan.frag_cost_after = fields.decimal("frag_cost_after").value_or(0);
   fields.each("steps", [&](const json::value& value, const std::string& path) {
-    plan.steps.push_back(step_in(value, path, mistakes));
+    plan.steps.push_back(step_in(value, path, errors));
   });
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return plan;
 }
 

@@ -1,6 +1,5 @@
-// Moves on the wire: where a job is to be moved by hand, and a plan of moves that would bring the
-// node's FragCost down. One rule: as job.hpp, plain values and their JSON; a place is always the
-// pair of GPU and start.
+// Moves on the wire: a manual move of a job, and a plan of moves that would reduce the node's
+// FragCost. A slot is always the pair of GPU and start.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +21,12 @@ struct SlotView {
 };
 
 struct MoveRequest {
-  std::optional<SlotView> to;  // none: the arrival choice of the placement policy, elsewhere
+  std::optional<SlotView> to;  // nullopt: the placement policy chooses another slot
 
   friend bool operator==(const MoveRequest&, const MoveRequest&) = default;
 };
 
-// FragCost here is the node's: the mean over its GPUs, as if the moves under way were over.
+// FragCost here is the node's: the mean over its GPUs, as if moves in progress had finished.
 struct DefragStepView {
   std::uint64_t job = 0;
   std::string name;
@@ -35,23 +34,23 @@ struct DefragStepView {
   std::string profile;
   SlotView from;
   SlotView to;
-  bool reuse = false;  // an idle instance stands there already
-  std::string kind;    // "intra": within its GPU; "inter"
-  double gain = 0;     // what the step takes off the FragCost
+  bool reuse = false;  // an idle instance exists there already
+  std::string kind;    // "intra" (within one GPU) or "inter"
+  double gain = 0;     // reduction of the FragCost by this step
 
   friend bool operator==(const DefragStepView&, const DefragStepView&) = default;
 };
 
 struct DefragPlan {
   double frag_cost_before = 0;
-  double frag_cost_after = 0;         // of all steps
-  std::vector<DefragStepView> steps;  // in this order; empty: there is nothing to gain
+  double frag_cost_after = 0;         // after all steps
+  std::vector<DefragStepView> steps;  // in order; empty: no move would help
 
   friend bool operator==(const DefragPlan&, const DefragPlan&) = default;
 };
 
 [[nodiscard]] boost::json::value to_json(const MoveRequest& request);
-// {} or {"to": {"gpu": 1, "start": 4}}; whether there is such a place is the daemon's to know.
+// Reads {} or {"to": {"gpu": 1, "start": 4}}. The daemon checks whether there is such a slot.
 [[nodiscard]] Result<MoveRequest> read_move_request(const boost::json::value& document);
 [[nodiscard]] boost::json::value to_json(const DefragPlan& plan);
 [[nodiscard]] Result<DefragPlan> read_defrag_plan(const boost::json::value& document);

@@ -1,3 +1,4 @@
+// Moves and defragmentation plans on the wire: round trips and error messages.
 #include "api/move.hpp"
 
 #include <boost/json/array.hpp>
@@ -12,7 +13,7 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-TEST(MoveRequestJson, NamesAPlaceOrNone) {
+TEST(MoveRequestJson, NamesASlotOrNone) {
   EXPECT_EQ(read_move_request(json::parse("{}")), MoveRequest{});
   EXPECT_EQ(read_move_request(json::parse(R"({"to": null})")), MoveRequest{});
   const auto named = read_move_request(json::parse(R"({"to": {"gpu": 1, "start": 4}})"));
@@ -23,14 +24,14 @@ TEST(MoveRequestJson, NamesAPlaceOrNone) {
   }
 }
 
-TEST(MoveRequestJson, SaysWhatIsWrong) {
+TEST(MoveRequestJson, ReportsErrors) {
   const auto wrong = [](std::string_view text) {
     const auto read = read_move_request(json::parse({text.data(), text.size()}));
     return read ? std::string("nothing") : read.error().message;
   };
-  EXPECT_THAT(wrong("[]"), HasSubstr("a move is an object"));
+  EXPECT_THAT(wrong("[]"), HasSubstr("a move must be an object"));
   EXPECT_THAT(wrong(R"({"where": {}})"), HasSubstr("where"));
-  EXPECT_THAT(wrong(R"({"to": "1:4"})"), HasSubstr("to: a place is an object, not '1:4'"));
+  EXPECT_THAT(wrong(R"({"to": "1:4"})"), HasSubstr("to: a slot must be an object, not '1:4'"));
   EXPECT_THAT(wrong(R"({"to": {}})"), HasSubstr("to.gpu: is missing"));
   EXPECT_THAT(wrong(R"({"to": {"gpu": 1}})"), HasSubstr("to.start: is missing"));
   EXPECT_THAT(wrong(R"({"to": {"gpu": 1, "strat": 4}})"), HasSubstr("did you mean 'start'"));
@@ -60,7 +61,7 @@ TEST(DefragPlanJson, ComesBackTheSame) {
   EXPECT_TRUE(document.at("steps").at(1).at("name").is_null());
 }
 
-// A newer daemon may say more; one that says less is not understood.
+// A newer daemon may send more keys; a missing key is an error.
 TEST(DefragPlanJson, IsReadWithUnknownKeys) {
   json::value document = json::parse(
       R"({"new": 1, "steps": [{"job": 1, "newer": 2, "from": {"gpu": 0, "start": 0, "x": 1},

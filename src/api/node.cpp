@@ -27,8 +27,9 @@ json::value instance_json(const InstanceView& i) {
                       {"uuid", text_or_null(i.uuid)}};
 }
 
-InstanceView instance_in(const json::value& document, const std::string& path, Mistakes& mistakes) {
-  Fields fields(document, path, "an instance", mistakes);
+InstanceView instance_in(const json::value& document, const std::string& path,
+                         FieldErrors& errors) {
+  Fields fields(document, path, "an instance", errors);
   InstanceView i;
   i.profile = fields.text("profile");
   i.start = count(fields, "start");
@@ -49,8 +50,8 @@ json::value geometry_json(const ProfileGeometry& g) {
 }
 
 ProfileGeometry geometry_in(const json::value& document, const std::string& path,
-                            Mistakes& mistakes) {
-  Fields fields(document, path, "a profile of a model", mistakes);
+                            FieldErrors& errors) {
+  Fields fields(document, path, "a profile of a model", errors);
   ProfileGeometry g;
   g.model = fields.text("model");
   g.compute_slices = count(fields, "compute_slices");
@@ -70,15 +71,15 @@ json::value profile_json(const ProfileView& p) {
                       {"models", std::move(models)}};
 }
 
-ProfileView profile_in(const json::value& document, const std::string& path, Mistakes& mistakes) {
-  Fields fields(document, path, "a profile", mistakes);
+ProfileView profile_in(const json::value& document, const std::string& path, FieldErrors& errors) {
+  Fields fields(document, path, "a profile", errors);
   ProfileView p;
   p.name = fields.text("name");
   p.memory_mib = count(fields, "memory_mib");
   p.fits_now = count(fields, "fits_now");
   p.starts_now = count(fields, "starts_now");
   fields.each("models", [&](const json::value& value, const std::string& where) {
-    p.models.push_back(geometry_in(value, where, mistakes));
+    p.models.push_back(geometry_in(value, where, errors));
   });
   return p;
 }
@@ -106,10 +107,10 @@ json::value to_json(const GpuView& g) {
 }
 
 Result<GpuView> read_gpu_view(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a GPU", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a GPU", errors);
   GpuView g;
-  if (!fields.has("index")) fields.mistake("index", "is missing.");
+  fields.require("index");
   g.index = count(fields, "index");
   g.uuid = fields.text("uuid");
   g.name = fields.text("name");
@@ -125,9 +126,9 @@ Result<GpuView> read_gpu_view(const json::value& document) {
   g.load = fields.decimal("load").value_or(0);
   g.frag_cost = fields.decimal("frag_cost").value_or(0);
   fields.each("instances", [&](const json::value& value, const std::string& path) {
-    g.instances.push_back(instance_in(value, path, mistakes));
+    g.instances.push_back(instance_in(value, path, errors));
   });
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return g;
 }
 
@@ -154,10 +155,10 @@ json::value to_json(const StatusView& s) {
 }
 
 Result<StatusView> read_status_view(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a status", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a status", errors);
   StatusView s;
-  if (!fields.has("version")) fields.mistake("version", "is missing.");
+  fields.require("version");
   s.version = fields.text("version");
   s.pid = fields.number("pid", {0, kMost}).value_or(0);
   s.since = fields.wall("since").value_or(WallTime{});
@@ -175,9 +176,9 @@ Result<StatusView> read_status_view(const json::value& document) {
   s.queue = fields.text("queue");
   s.threshold = fields.text("threshold");
   fields.each("profiles", [&](const json::value& value, const std::string& path) {
-    s.profiles.push_back(profile_in(value, path, mistakes));
+    s.profiles.push_back(profile_in(value, path, errors));
   });
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return s;
 }
 

@@ -1,5 +1,4 @@
-// The node on the wire: its GPUs, what stands on them, and how the daemon fares. One rule: as
-// job.hpp, plain values and their JSON.
+// The node on the wire: its GPUs, their instances, and the status of the daemon.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ struct InstanceView {
   std::string state;       // reserved creating idle held destroying quarantined foreign
   std::optional<std::uint64_t> job;
   std::string job_name;
-  std::string uuid;  // "MIG-…", if it stands
+  std::string uuid;  // "MIG-…"; empty if the instance does not exist yet
 };
 
 struct GpuView {
@@ -31,10 +30,10 @@ struct GpuView {
   std::string model;    // "A100-40GB"; empty: not usable, see trouble
   std::string mig;      // on, off, …
   std::string health;   // ok, unresponsive, lost
-  std::string trouble;  // why it takes no jobs; empty if nothing is wrong
+  std::string trouble;  // why no jobs are placed on it; empty if it is usable
   bool cordoned = false;
   bool draining = false;
-  bool busy = false;  // of Lazy and Busy
+  bool busy = false;  // Busy, not Lazy
   std::uint32_t compute_slices = 0;
   std::uint32_t memory_slices = 0;
   double load = 0;
@@ -42,7 +41,7 @@ struct GpuView {
   std::vector<InstanceView> instances;  // by start
 };
 
-// A profile on one model of GPU: the same name can stand for different slices on another.
+// A profile on one GPU model; the same name may have other slices on another model.
 struct ProfileGeometry {
   std::string model;
   std::uint32_t compute_slices = 0;
@@ -54,25 +53,25 @@ struct ProfileGeometry {
 struct ProfileView {
   std::string name;
   std::uint32_t memory_mib = 0;              // of the first model that has it
-  std::uint32_t fits_now = 0;                // how many would fit, if nothing waited
-  std::vector<ProfileGeometry> models = {};  // of this node that have it
-  std::uint32_t starts_now = 0;              // fits_now; 0 while a job waits that comes first
+  std::uint32_t fits_now = 0;                // how many would fit if no job waited
+  std::vector<ProfileGeometry> models = {};  // the node's GPU models that have it
+  std::uint32_t starts_now = 0;              // fits_now, but 0 while another job is ahead
 };
 
 struct StatusView {
   std::string version;
   std::uint64_t pid = 0;
-  WallTime since{};  // of this daemon
+  WallTime since{};  // start of the daemon
   bool emulated = false;
   std::string driver;                 // version
-  std::string store;                  // "ok", or what is wrong
-  std::vector<std::string> troubles;  // what an operator should know, a sentence each
+  std::string store;                  // "ok", or the error
+  std::vector<std::string> troubles;  // problems for the operator, one sentence each
   std::uint32_t gpus = 0;
   std::uint32_t held = 0;
   std::uint32_t queued = 0;
   std::uint32_t running = 0;  // placed, starting, running and stopping
-  std::uint64_t over = 0;
-  std::string placement;  // policies in force
+  std::uint64_t over = 0;     // jobs in a terminal state
+  std::string placement;      // policies in force
   std::string migration;
   std::string queue;
   std::string threshold;

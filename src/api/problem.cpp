@@ -15,14 +15,14 @@ boost::json::value to_json(const Problem& problem) {
 }
 
 Result<Problem> read_problem(const boost::json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a problem", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a problem", errors);
   Problem problem;
   problem.type = fields.text("type");
   problem.title = fields.text("title");
   problem.status = static_cast<int>(fields.number("status", {100, 599}).value_or(500));
   problem.detail = fields.text("detail");
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return problem;
 }
 

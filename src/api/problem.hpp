@@ -1,5 +1,5 @@
-// Problem: an error on the wire, as RFC 9457 has it (application/problem+json). One rule: the
-// detail is a sentence for people that says what to do; the status and the type are for programs.
+// Problem: an error on the wire (RFC 9457, application/problem+json). `detail` is for people: cause
+// and remedy; `status` and `type` are for programs.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tangram::api {
 
 struct Problem {
   int status = 500;
-  std::string type;  // "urn:tangram:unknown-profile"; one word per kind, documented
+  std::string type;  // e.g. "urn:tangram:unknown-profile"; all are listed in docs/api.md
   std::string title;
   std::string detail;
 };

@@ -1,5 +1,6 @@
 // See run_spec.hpp. Times are whole microseconds since the epoch ("started_us"), durations whole
-// milliseconds ("grace_ms"): files and lines between our own programs, not for people.
+// milliseconds ("grace_ms"), because these documents are exchanged between Tangram's own programs
+// only.
 #include "api/run_spec.hpp"
 
 #include <concepts>
@@ -20,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kMostMilliseconds = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
-// A whole number of the range, whichever kind the parser made of it.
+// An integer in the range of T, whether the parser stored it as signed or unsigned.
 template <std::integral T>
 std::optional<T> whole(const json::value& value) {
   if (const auto* number = value.if_int64()) {
@@ -31,19 +32,19 @@ std::optional<T> whole(const json::value& value) {
   return std::nullopt;
 }
 
-// What goes to the kernel as a C string: it ends at a NUL, so there must be none.
+// A string without NUL, because it is passed to the kernel as a C string.
 std::optional<std::string> text_of(const json::value& value) {
   const json::string* text = value.if_string();
   if (text == nullptr || text->find('\0') != json::string::npos) return std::nullopt;
   return std::string(*text);
 }
 
-// Reads an object key by key and keeps the first mistake; the caller asks once, at the end.
+// Reads an object key by key and keeps the first error; callers check error() once, at the end.
 class Keys {
  public:
   Keys(const json::value& document, std::string_view what)
       : object_(document.if_object()), what_(what) {
-    if (object_ == nullptr) note("it is not a JSON object.");
+    if (object_ == nullptr) add_error("not a JSON object");
   }
 
   template <std::integral T>
@@ -52,7 +53,7 @@ class Keys {
     if (value == nullptr) return;
     const auto number = whole<T>(*value);
     if (!number || *number < lowest || *number > highest) {
-      wrong(key, cat("a whole number from ", lowest, " to ", highest));
+      must_be(key, cat("a whole number from ", lowest, " to ", highest));
       return;
     }
     out = *number;
@@ -73,7 +74,7 @@ class Keys {
     const json::value* value = find(key, true);
     if (value == nullptr) return;
     if (!value->is_bool()) {
-      wrong(key, "true or false");
+      must_be(key, "true or false");
       return;
     }
     out = value->get_bool();
@@ -83,7 +84,7 @@ class Keys {
     if (value == nullptr) return;
     const auto text = text_of(*value);
     if (!text) {
-      wrong(key, "a text without NUL");
+      must_be(key, "a string without NUL");
       return;
     }
     out = *text;
@@ -92,34 +93,34 @@ class Keys {
     const json::value* value = find(key, true);
     if (value == nullptr) return;
     if (!value->is_array()) {
-      wrong(key, "a list of texts");
+      must_be(key, "a list of strings");
       return;
     }
     for (const json::value& element : value->get_array()) {
       const auto text = text_of(element);
       if (!text) {
-        wrong(key, "a list of texts without NUL");
+        must_be(key, "a list of strings without NUL");
         return;
       }
       out.push_back(*text);
     }
   }
 
-  // The value, if it is there and not null; one that must be there is noted when it is not.
-  [[nodiscard]] const json::value* find(std::string_view key, bool needed) {
+  // The value, or null if it is absent or null; that is an error if it is `required`.
+  [[nodiscard]] const json::value* find(std::string_view key, bool required) {
     if (object_ == nullptr) return nullptr;
     const json::value* value = object_->if_contains(key);
     if (value != nullptr && !value->is_null()) return value;
-    if (needed) note(cat("\"", key, "\" is missing."));
+    if (required) add_error(cat("\"", key, "\" is missing"));
     return nullptr;
   }
-  void wrong(std::string_view key, std::string_view needed) {
-    note(cat("\"", key, "\" must be ", needed, "."));
+  void must_be(std::string_view key, std::string_view expected) {
+    add_error(cat("\"", key, "\" must be ", expected));
   }
-  void note(std::string_view mistake) {
-    if (!mistake_) mistake_ = cat("cannot read the ", what_, ": ", mistake);
+  void add_error(std::string_view message) {
+    if (!error_) error_ = cat("cannot read the ", what_, ": ", message);
   }
-  [[nodiscard]] const std::optional<std::string>& mistake() const { return mistake_; }
+  [[nodiscard]] const std::optional<std::string>& error() const { return error_; }
 
  private:
   template <class T>
@@ -127,7 +128,7 @@ class Keys {
 
   const json::object* object_;
   std::string_view what_;
-  std::optional<std::string> mistake_;
+  std::optional<std::string> error_;
 };
 
 json::value to_json(const std::optional<std::uint64_t>& limit) {
@@ -147,7 +148,7 @@ void read_environment(Keys& keys, std::map<std::string, std::string>& out) {
   const json::value* value = keys.find("environment", true);
   if (value == nullptr) return;
   if (!value->is_object()) {
-    keys.wrong("environment", "an object of texts");
+    keys.must_be("environment", "an object of strings");
     return;
   }
   for (const auto& [name, content] : value->get_object()) {
@@ -155,7 +156,7 @@ void read_environment(Keys& keys, std::map<std::string, std::string>& out) {
     const std::string_view key = name;
     if (!text || key.empty() ||
         key.find_first_of(std::string_view("=\0", 2)) != std::string_view::npos) {
-      keys.wrong("environment", "an object of texts without NUL, its names without '='");
+      keys.must_be("environment", "an object of strings without NUL, its names without '='");
       return;
     }
     out.emplace(key, *text);
@@ -170,22 +171,22 @@ void read_user(Keys& keys, std::optional<RunSpec::User>& out) {
   user.number("uid", out->uid);
   user.number("gid", out->gid);
   const json::value* groups = user.find("groups", true);
-  if (groups != nullptr && !groups->is_array()) user.wrong("groups", "a list of numbers");
+  if (groups != nullptr && !groups->is_array()) user.must_be("groups", "a list of numbers");
   if (groups != nullptr && groups->is_array()) {
     for (const json::value& element : groups->get_array()) {
       const auto group = whole<std::uint32_t>(element);
-      if (!group) user.wrong("groups", "a list of numbers of groups");
+      if (!group) user.must_be("groups", "a list of group IDs");
       out->groups.push_back(group.value_or(0));
     }
   }
-  if (user.mistake()) keys.note(*user.mistake());
+  if (user.error()) keys.add_error(*user.error());
 }
 
 void read_limits(Keys& keys, std::map<std::string, ResourceLimit>& out) {
   const json::value* value = keys.find("resource_limits", true);
   if (value == nullptr) return;
   if (!value->is_object()) {
-    keys.wrong("resource_limits", "an object");
+    keys.must_be("resource_limits", "an object");
     return;
   }
   for (const auto& [name, content] : value->get_object()) {
@@ -193,7 +194,7 @@ void read_limits(Keys& keys, std::map<std::string, ResourceLimit>& out) {
     ResourceLimit limit;
     pair.number_or_none("soft", limit.soft);
     pair.number_or_none("hard", limit.hard);
-    if (pair.mistake()) keys.note(*pair.mistake());
+    if (pair.error()) keys.add_error(*pair.error());
     out.emplace(name, limit);
   }
 }
@@ -204,13 +205,13 @@ void read_time(Keys& keys, std::string_view key, WallTime& out) {
   out = WallTime(std::chrono::microseconds(count));
 }
 
-// A newer daemon may mean something by the same key that this program would not do.
+// In another version, the same key may have another meaning.
 void check_version(Keys& keys, std::string_view what) {
   int version = 0;
   keys.number("version", version);
-  if (version == kShimVersion || keys.mistake()) return;
-  keys.note(cat("it is of version ", version, ", but this program knows ", what, " of version ",
-                kShimVersion, " only. Use the programs of one installation."));
+  if (version == kShimVersion || keys.error()) return;
+  keys.add_error(cat("it has version ", version, ", but this program knows ", what, " of version ",
+                     kShimVersion, " only: use programs of the same installation"));
 }
 
 }  // namespace
@@ -272,9 +273,9 @@ Result<RunSpec> read_run_spec(const json::value& document) {
   keys.text("cgroup", spec.cgroup);
   keys.number_or_none("cpu_percent", spec.cpu_percent);
   keys.number_or_none("memory_bytes", spec.memory_bytes);
-  if (spec.command.empty()) keys.wrong("command", "a program and its arguments");
-  if (spec.tag.empty()) keys.wrong("tag", "a text that is not empty");
-  if (keys.mistake()) return invalid(*keys.mistake());
+  if (spec.command.empty()) keys.must_be("command", "a program and its arguments");
+  if (spec.tag.empty()) keys.must_be("tag", "a non-empty string");
+  if (keys.error()) return invalid(*keys.error());
   return spec;
 }
 
@@ -300,7 +301,7 @@ Result<ExitRecord> read_exit_record(const json::value& document) {
   keys.flag("stopped", record.stopped);
   read_time(keys, "started_us", record.started);
   read_time(keys, "ended_us", record.ended);
-  if (keys.mistake()) return invalid(*keys.mistake());
+  if (keys.error()) return invalid(*keys.error());
   return record;
 }
 

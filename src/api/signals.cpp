@@ -33,9 +33,9 @@ Result<int> parse_signal(std::string_view text) {
   }
   const std::vector<std::string> names = all_names();
   const auto near = nearest(name, names);
-  return invalid(cat("there is no signal ", quoted(text),
-                     near ? cat("; did you mean ", *near, "?") : std::string(";"),
-                     " Write a name, as TERM, or a number from 1 to ", kLastSignal, "."));
+  return invalid(cat("unknown signal ", quoted(text),
+                     near ? cat("; did you mean ", *near, "? Use") : std::string(": use"),
+                     " a name, e.g. TERM, or a number from 1 to ", kLastSignal));
 }
 
 std::string signal_name(int signal) {

@@ -1,5 +1,4 @@
-// Signals by name, as people and JSON write them: "TERM", "SIGTERM" or 15. One rule: only the names
-// that kill(1) of this system has too.
+// Signals as text: "TERM", "SIGTERM" or "15". The names are those of kill(1) on this system.
 #pragma once
 
 #include <string>
@@ -10,6 +9,6 @@
 namespace tangram::api {
 
 [[nodiscard]] Result<int> parse_signal(std::string_view text);
-[[nodiscard]] std::string signal_name(int signal);  // "SIGTERM"; "signal 70" for one without a name
+[[nodiscard]] std::string signal_name(int signal);  // "SIGTERM"; "signal 70" if it has no name
 
 }  // namespace tangram::api

@@ -1,5 +1,5 @@
-// Durations, sizes and moments as text; see job.hpp. One rule: what is written here can be read
-// here.
+// Durations, sizes and times as text; see job.hpp. Each parse function accepts what the
+// corresponding text function writes.
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -31,12 +31,12 @@ constexpr std::array kByteUnits = {Unit{"b", 1},
                                    Unit{"g", kKib* kKib* kKib},
                                    Unit{"tib", kKib* kKib* kKib* kKib},
                                    Unit{"t", kKib* kKib* kKib* kKib}};
-constexpr double kMostBytes = 9'007'199'254'740'992;  // 2^53: whole numbers in every reader of JSON
+constexpr double kMostBytes = 9'007'199'254'740'992;  // 2^53: exact in every JSON implementation
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "1.5" from the front of the text.
-std::optional<double> take_number(std::string_view& text) {
+// Removes a decimal number, e.g. "1.5", from the front of the text.
+std::optional<double> pop_number(std::string_view& text) {
   std::size_t end = 0;
   while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
   if (end == 0 || !is_digit(text[0]) || end > 20) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<double> take_number(std::string_view& text) {
   return value;
 }
 
-std::string_view take_letters(std::string_view& text) {
+std::string_view pop_letters(std::string_view& text) {
   std::size_t end = 0;
   while (end < text.size() && !is_digit(text[end]) && text[end] != '.') ++end;
   const std::string_view letters = text.substr(0, end);
@@ -55,19 +55,19 @@ std::string_view take_letters(std::string_view& text) {
   return letters;
 }
 
-std::unexpected<Error> no_duration(std::string_view text) {
-  return invalid(cat(quoted(text),
-                     " is not a duration; write it as \"90s\", \"1h30m\", \"500ms\" or \"2d\"."));
+std::unexpected<Error> invalid_duration(std::string_view text) {
+  return invalid(cat("invalid duration ", quoted(text), ": use e.g. 90s, 1h30m, 500ms or 2d"));
 }
 
-// Digits of a fixed width; they are known to be digits.
+// The value of `count` characters from `at`, which must be digits.
 int digits(std::string_view text, std::size_t at, std::size_t count) {
   int value = 0;
   for (const char c : text.substr(at, count)) value = value * 10 + (c - '0');
   return value;
 }
 
-bool fits(std::string_view text, std::string_view pattern) {
+// Whether the text starts with the pattern, in which '0' stands for any digit.
+bool matches(std::string_view text, std::string_view pattern) {
   if (text.size() < pattern.size()) return false;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '0' ? !is_digit(text[i]) : text[i] != pattern[i]) return false;
@@ -82,22 +82,22 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   double total = 0;
   double last = std::numeric_limits<double>::infinity();
   while (!rest.empty()) {
-    const auto number = take_number(rest);
-    if (!number) return no_duration(text);
-    const std::string_view name = take_letters(rest);
+    const auto number = pop_number(rest);
+    if (!number) return invalid_duration(text);
+    const std::string_view name = pop_letters(rest);
     // A number alone is seconds.
     const bool alone = name.empty() && rest.empty() && std::isinf(last);
     const Unit* unit = nullptr;
     for (const Unit& u : kDurationUnits) {
       if (u.name == (alone ? "s" : name)) unit = &u;
     }
-    if (unit == nullptr || unit->size >= last) return no_duration(text);
+    if (unit == nullptr || unit->size >= last) return invalid_duration(text);
     last = unit->size;
     total += *number * unit->size;
   }
-  if (std::isinf(last)) return no_duration(text);
+  if (std::isinf(last)) return invalid_duration(text);
   if (total > kLongestDays * kDay) {
-    return invalid(cat(quoted(text), " is longer than a hundred years."));
+    return invalid(cat("invalid duration ", quoted(text), ": longer than a hundred years"));
   }
   return std::chrono::milliseconds(std::llround(total));
 }
@@ -126,19 +126,18 @@ std::string duration_text(std::chrono::milliseconds duration) {
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {
   std::string_view rest = text;
-  const auto number = take_number(rest);
+  const auto number = pop_number(rest);
   std::string name;
   for (const char c : rest) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   for (const Unit& unit : kByteUnits) {
     if (!number || unit.name != (name.empty() ? "b" : name)) continue;
     const double bytes = *number * unit.size;
-    if (bytes > kMostBytes) return invalid(cat(quoted(text), " is more than 8 PiB."));
+    if (bytes > kMostBytes) return invalid(cat("invalid size ", quoted(text), ": more than 8 PiB"));
     return static_cast<std::uint64_t>(std::llround(bytes));
   }
-  return invalid(
-      cat(quoted(text),
-          " is not a size; write it as \"8GiB\" or \"512MiB\" (powers of 1024: KiB, MiB, "
-          "GiB, TiB, or K, M, G, T), or as a number of bytes."));
+  return invalid(cat("invalid size ", quoted(text),
+                     ": use e.g. 8GiB or 512MiB (units of 1024: KiB, MiB, GiB, TiB, or K, M, G, T) "
+                     "or a number of bytes"));
 }
 
 std::string wall_text(WallTime when) {
@@ -158,15 +157,15 @@ std::string wall_text(WallTime when) {
 Result<WallTime> parse_wall(std::string_view text) {
   constexpr std::string_view kPattern = "0000-00-00T00:00:00";
   const auto wrong = [&] {
-    return invalid(cat(quoted(text), " is not a moment; write it as \"2026-11-16T11:42:03Z\"."));
+    return invalid(cat("invalid time ", quoted(text), ": use e.g. 2026-11-16T11:42:03Z"));
   };
-  if (!fits(text, kPattern) || !text.ends_with('Z')) return wrong();
+  if (!matches(text, kPattern) || !text.ends_with('Z')) return wrong();
   std::string_view fraction = text.substr(kPattern.size(), text.size() - kPattern.size() - 1);
   int micros = 0;
   if (!fraction.empty()) {
     fraction.remove_prefix(fraction.front() == '.' ? 1 : fraction.size());
     if (fraction.empty() || fraction.size() > 6 ||
-        !fits(fraction, std::string(fraction.size(), '0')))
+        !matches(fraction, std::string(fraction.size(), '0')))
       return wrong();
     micros = digits(fraction, 0, fraction.size());
     for (std::size_t i = fraction.size(); i < 6; ++i) micros *= 10;

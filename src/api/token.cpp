@@ -6,7 +6,7 @@
 #include <boost/json/object.hpp>
 
 #include "api/fields.hpp"
-#include "api/plain_name.hpp"
+#include "api/printable_name.hpp"
 
 namespace tangram::api {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 3> kScopes = {"read", "write", "admin"};
 constexpr Bounds kTtl{60'000, 3652ULL * 24 * 3'600'000};
 
 Scope scope_in(Fields& fields) {
-  const auto scope = fields.word("scope", kScopes);
+  const auto scope = fields.enum_value("scope", kScopes);
   return scope ? static_cast<Scope>(*scope) : Scope::kWrite;
 }
 
@@ -32,15 +32,15 @@ json::value to_json(const TokenRequest& r) {
 }
 
 Result<TokenRequest> read_token_request(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a token", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a token", errors);
   TokenRequest r;
-  r.name = plain_name_in(fields, "name");
+  r.name = printable_name_in(fields, "name");
   r.uid = fields.number32("uid");
   r.scope = scope_in(fields);
   r.ttl = fields.duration("ttl", kTtl).value_or(r.ttl);
-  fields.refuse_others();
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  fields.reject_unknown();
+  if (errors.first()) return std::unexpected(*errors.first());
   return r;
 }
 
@@ -60,8 +60,8 @@ json::value to_json(const TokenView& t) {
 }
 
 Result<TokenView> read_token_view(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a token", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a token", errors);
   TokenView t;
   fields.require("id");
   t.id = fields.number("id", {0, kMost}).value_or(0);
@@ -75,7 +75,7 @@ Result<TokenView> read_token_view(const json::value& document) {
   t.parent = fields.number("parent", {0, kMost});
   t.unsaved = fields.text("unsaved");
   t.secret = fields.text("secret");
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return t;
 }
 

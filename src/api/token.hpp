@@ -1,5 +1,6 @@
-// A bearer token on the wire: it lets whoever shows it act as a user, within a scope, until it
-// expires or is revoked. One rule: the secret is told once, to who created it, and is nowhere else.
+// A bearer token on the wire: it authenticates its holder as a user, within a scope, until it
+// expires or is revoked. The secret is returned only once, in the answer to its creation, and is
+// not stored.
 #pragma once
 
 #include <chrono>
@@ -16,14 +17,14 @@
 namespace tangram::api {
 
 enum class Scope : std::uint8_t {
-  kRead,   // look, also at logs and environments of the user's own jobs
-  kWrite,  // what the user may do, but nothing that needs an admin
-  kAdmin,  // everything the user may do; worth more than kWrite only for admins
+  kRead,   // read only, including logs and environments of the user's own jobs
+  kWrite,  // everything the user may do, except what needs admin rights
+  kAdmin,  // everything the user may do, including admin rights if the user has them
 };
 
 struct TokenRequest {
   std::string name;                  // for people: "ci"
-  std::optional<std::uint32_t> uid;  // whom it stands for; only root may name another
+  std::optional<std::uint32_t> uid;  // the user it acts as; only root may name another
   Scope scope = Scope::kWrite;
   std::chrono::milliseconds ttl{std::chrono::hours(24 * 30)};  // 1 minute to 10 years
 };
@@ -37,10 +38,10 @@ struct TokenView {
   WallTime created{};
   WallTime expires{};
   bool revoked = false;
-  std::optional<std::uint64_t> parent;  // the token with which it was made, and with which it ends
-  std::string secret;  // "tangram_<id>_<43 characters>"; in the answer to its creation only
-  // Why it could be good again after a crash: that it was revoked is not on the disk yet. Empty: it
-  // is, or it was not revoked.
+  std::optional<std::uint64_t> parent;  // the token that created it; revoked together with it
+  std::string secret;  // "tangram_<id>_<43 characters>"; only in the answer to its creation
+  // Set if the revocation is not durable yet, so that a crash would make the token valid again:
+  // why.
   std::string unsaved = {};
 };
 

@@ -33,8 +33,8 @@ json::value to_json(const TuningView& t) {
 }
 
 Result<TuningView> read_tuning_view(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a tuning", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a tuning", errors);
   TuningView t;
   fields.require("threshold");
   t.threshold = fields.text("threshold");
@@ -46,7 +46,7 @@ Result<TuningView> read_tuning_view(const json::value& document) {
   t.gain = fields.text("gain");
   t.window = fields.text("window");
   t.protect_head = fields.flag("protect_head").value_or(t.protect_head);
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  if (errors.first()) return std::unexpected(*errors.first());
   return t;
 }
 
@@ -65,8 +65,8 @@ json::value to_json(const TuningChange& c) {
 }
 
 Result<TuningChange> read_tuning_change(const json::value& document) {
-  Mistakes mistakes;
-  Fields fields(document, "", "a change of the tuning", mistakes);
+  FieldErrors errors;
+  Fields fields(document, "", "a change of the tuning", errors);
   TuningChange c;
   c.threshold = text_if_there(fields, "threshold");
   c.placement = text_if_there(fields, "placement");
@@ -77,9 +77,9 @@ Result<TuningChange> read_tuning_change(const json::value& document) {
   c.gain = text_if_there(fields, "gain");
   c.window = text_if_there(fields, "window");
   c.protect_head = fields.flag("protect_head");
-  fields.refuse_others();
-  if (c == TuningChange{}) mistakes.add("", "nothing is named that is to be changed.");
-  if (mistakes.first()) return std::unexpected(*mistakes.first());
+  fields.reject_unknown();
+  if (c == TuningChange{}) errors.add("", "no setting to change is given");
+  if (errors.first()) return std::unexpected(*errors.first());
   return c;
 }
 

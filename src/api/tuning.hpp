@@ -1,6 +1,6 @@
-// The scheduler's tuning on the wire: what is in force, and a change to some of it. Words and
-// numbers are those of the configuration file's [scheduler]. One rule: a change names only what it
-// changes, and is taken over as a whole or not at all.
+// The scheduler's tuning on the wire: the current settings, and a change of some of them. Names and
+// values are those of [scheduler] in the configuration file. A change is applied completely or not
+// at all.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ struct TuningChange {
 [[nodiscard]] boost::json::value to_json(const TuningView& tuning);
 [[nodiscard]] Result<TuningView> read_tuning_view(const boost::json::value& document);
 [[nodiscard]] boost::json::value to_json(const TuningChange& change);
-// An empty change is a mistake; what the words mean is checked by the daemon.
+// An empty change is an error. Policy names and other strings are checked by the daemon.
 [[nodiscard]] Result<TuningChange> read_tuning_change(const boost::json::value& document);
 
 }  // namespace tangram::api

@@ -1,4 +1,4 @@
-// Views of jobs and of the node, problems, and the texts of times, sizes and signals.
+// Views of jobs and of the node, problems, and text forms of times, sizes and signals.
 #include <csignal>
 
 #include <boost/json/object.hpp>
@@ -53,7 +53,7 @@ TEST(Sizes, AreRead) {
   }
 }
 
-TEST(Moments, AreReadAndWritten) {
+TEST(Times, AreReadAndWritten) {
   const auto when = parse_wall("2026-11-16T11:42:03.123456Z");
   ASSERT_TRUE(when.has_value());
   EXPECT_EQ(wall_text(*when), "2026-11-16T11:42:03.123456Z");
@@ -119,7 +119,7 @@ TEST(JobViewJson, ComesBackTheSame) {
   const auto read = read_job_view(to_json(job));
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(to_json(*read), [&] {
-    job.request.name = "python3";  // the command's own, if it has no other
+    job.request.name = "python3";  // the program's name, because no other is given
     return to_json(job);
   }());
   EXPECT_EQ(read->request.command, job.request.command);
@@ -131,14 +131,15 @@ TEST(JobViewJson, ComesBackTheSame) {
   EXPECT_TRUE(read_job_view(outline).has_value());
 }
 
-// A newer daemon may say more than this program knows.
+// A newer daemon may send keys that this program does not know.
 TEST(JobViewJson, IsReadWithUnknownKeys) {
   json::value document = to_json(JobView{});
   document.as_object()["new"] = 1;
   document.at("request").as_object()["newer"] = 1;
   EXPECT_TRUE(read_job_view(document).has_value());
   document.as_object()["state"] = "dreaming";
-  EXPECT_THAT(read_job_view(document).error().message, HasSubstr("state: unknown word 'dreaming'"));
+  EXPECT_THAT(read_job_view(document).error().message,
+              HasSubstr("state: unknown value 'dreaming'"));
   EXPECT_THAT(read_job_view(json::object{}).error().message, HasSubstr("id: is missing"));
 }
 
@@ -167,7 +168,7 @@ TEST(NodeJson, ComesBackTheSame) {
 }
 
 TEST(ProblemJson, ComesBackTheSame) {
-  const Problem problem{404, "urn:tangram:no-such-job", "no such job", "there is no job 7."};
+  const Problem problem{404, "urn:tangram:no-such-job", "no such job", "job 7: not found"};
   const auto read = read_problem(to_json(problem));
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(to_json(*read), to_json(problem));

@@ -1,5 +1,5 @@
-// Leases, tokens, tuning, events, explanations and history on the wire: what is written is read
-// back the same, and every mistake is named by its key.
+// Leases, tokens, tuning, events, explanations and history on the wire: round trips, and errors
+// that name the key.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -25,7 +25,7 @@ const WallTime kWhen = *parse_wall("2026-11-16T11:42:03.123456Z");
 
 json::value parsed(std::string_view text) { return json::parse({text.data(), text.size()}); }
 
-// The message of what must be refused.
+// The error message for a text that must be rejected.
 template <class Read>
 std::string refused(Read read, std::string_view text) {
   const auto done = read(parsed(text));
@@ -33,7 +33,7 @@ std::string refused(Read read, std::string_view text) {
   return done ? "" : done.error().message;
 }
 
-// What is written, read and written again is the same, a newer daemon's keys left aside.
+// Writing, reading and writing again gives the same; unknown keys of a newer daemon are ignored.
 template <class T, class Read>
 void expect_round_trip(const T& value, Read read) {
   json::value document = to_json(value);
@@ -65,48 +65,48 @@ TEST(LeaseJson, RequestsComeBackTheSame) {
   EXPECT_EQ(read_lease_request(parsed(R"({"profile":"1g.5gb"})")), small);
 }
 
-TEST(LeaseJson, MistakesAreNamed) {
-  const auto mistake = [](std::string_view more) {
+TEST(LeaseJson, ErrorsNameTheKey) {
+  const auto error_of = [](std::string_view more) {
     return refused(read_lease_request, std::string(R"({"profile":"1g.5gb",)") + std::string(more));
   };
-  EXPECT_THAT(mistake(R"("ttl":"500ms"})"), StartsWith("ttl: must be a duration from 1s to 30d"));
-  EXPECT_THAT(mistake(R"("ttl":"31d"})"), StartsWith("ttl: "));
-  EXPECT_THAT(mistake(R"("ttl":"none"})"), StartsWith("ttl: \"none\" goes with a key"));
+  EXPECT_THAT(error_of(R"("ttl":"500ms"})"), StartsWith("ttl: must be a duration from 1s to 30d"));
+  EXPECT_THAT(error_of(R"("ttl":"31d"})"), StartsWith("ttl: "));
+  EXPECT_THAT(error_of(R"("ttl":"none"})"), StartsWith("ttl: \"none\" requires a key"));
   for (const char* path : {"slurm", "/", "/a//b", "/a/../b", "/a/.", "/a/"}) {
-    EXPECT_THAT(mistake(std::string(R"("cgroup":")") + path + "\"}"),
-                StartsWith("cgroup: must be the whole path"));
+    EXPECT_THAT(error_of(std::string(R"("cgroup":")") + path + "\"}"),
+                StartsWith("cgroup: must be an absolute path"));
   }
-  EXPECT_THAT(mistake(R"("wait":"61m"})"), StartsWith("wait: must be a duration from 0s to 1h"));
-  EXPECT_THAT(mistake(R"("uid":-1})"), StartsWith("uid: "));
-  EXPECT_THAT(mistake(R"("uid":4294967296})"), StartsWith("uid: "));
-  EXPECT_THAT(mistake(R"("key":"a\nb"})"), StartsWith("key: must have at most 255"));
-  EXPECT_THAT(mistake(R"("key":")" + std::string(256, 'x') + R"("})"), StartsWith("key: "));
-  EXPECT_THAT(mistake(R"("name":7})"), StartsWith("name: must be a text"));
-  EXPECT_THAT(mistake(R"("labels":{"A":"b"}})"), StartsWith("labels.A: "));
-  EXPECT_THAT(mistake(R"("tll":"1m"})"), HasSubstr("did you mean 'ttl'?"));
-  EXPECT_THAT(mistake(R"("gpu_memory":"8GiB"})"), HasSubstr("two ways to say one thing"));
+  EXPECT_THAT(error_of(R"("wait":"61m"})"), StartsWith("wait: must be a duration from 0s to 1h"));
+  EXPECT_THAT(error_of(R"("uid":-1})"), StartsWith("uid: "));
+  EXPECT_THAT(error_of(R"("uid":4294967296})"), StartsWith("uid: "));
+  EXPECT_THAT(error_of(R"("key":"a\nb"})"), StartsWith("key: must have at most 255"));
+  EXPECT_THAT(error_of(R"("key":")" + std::string(256, 'x') + R"("})"), StartsWith("key: "));
+  EXPECT_THAT(error_of(R"("name":7})"), StartsWith("name: must be a string"));
+  EXPECT_THAT(error_of(R"("labels":{"A":"b"}})"), StartsWith("labels.A: "));
+  EXPECT_THAT(error_of(R"("tll":"1m"})"), HasSubstr("did you mean 'ttl'?"));
+  EXPECT_THAT(error_of(R"("gpu_memory":"8GiB"})"), HasSubstr("cannot be combined with profile"));
   EXPECT_THAT(refused(read_lease_request, "{}"), StartsWith("profile: is missing"));
   EXPECT_THAT(refused(read_lease_request, R"({"profile":"1g.5gb","linger":"1m"})"),
-              StartsWith("linger: goes with a key"));
-  EXPECT_THAT(refused(read_lease_request, "[]"), HasSubstr("a lease is an object"));
+              StartsWith("linger: requires a key"));
+  EXPECT_THAT(refused(read_lease_request, "[]"), HasSubstr("a lease must be an object"));
   std::string labels;
   for (int i = 0; i < 65; ++i) {
     labels += (i > 0 ? ",\"l" : "\"l") + std::to_string(i) + "\":\"\"";
   }
-  EXPECT_THAT(mistake(R"("labels":{)" + labels + "}}"), HasSubstr("at most 64"));
+  EXPECT_THAT(error_of(R"("labels":{)" + labels + "}}"), HasSubstr("at most 64"));
   EXPECT_EQ(
       read_lease_request(parsed(R"({"profile":"a","key":")" + std::string(255, 'x') + R"("})"))
           ->key.size(),
       255U);
 }
 
-TEST(LeaseJson, RenewalsMayNameATime) {
+TEST(LeaseJson, RenewalsMayNameATtl) {
   EXPECT_EQ(read_renewal(parsed("{}")), std::nullopt);
   EXPECT_EQ(read_renewal(parsed(R"({"ttl":null})")), std::nullopt);
   EXPECT_EQ(read_renewal(parsed(R"({"ttl":90})"))->value(), milliseconds(90'000));
   EXPECT_EQ(read_renewal(parsed(R"({"ttl":"none"})"))->value(), kNoEnd);
   EXPECT_THAT(refused(read_renewal, R"({"ttl":0})"), StartsWith("ttl: "));
-  EXPECT_THAT(refused(read_renewal, R"({"time":1})"), StartsWith("time: a renewal has no such"));
+  EXPECT_THAT(refused(read_renewal, R"({"time":1})"), StartsWith("time: unknown key of a renewal"));
 }
 
 TEST(LeaseJson, ViewsComeBackTheSame) {
@@ -147,7 +147,7 @@ TEST(LeaseJson, ViewsComeBackTheSame) {
   EXPECT_THAT(refused(read_lease_view, R"({"state":"over"})"), StartsWith("id: is missing"));
 }
 
-TEST(LeaseJson, AJobsRequestIsNoLease) {
+TEST(LeaseJson, AJobRequestIsNotALease) {
   const auto* text = R"({"command":["a"],"profile":"1g.5gb","kind":"lease"})";
   EXPECT_THAT(refused(read_job_request, text),
               AllOf(StartsWith("kind: "), HasSubstr("use /v1/leases")));
@@ -172,13 +172,13 @@ TEST(TokenJson, ComesBackTheSame) {
   EXPECT_FALSE(to_json(TokenView{}).as_object().contains("secret"));
 }
 
-TEST(TokenJson, MistakesAreNamed) {
-  const auto mistake = [](std::string_view text) { return refused(read_token_request, text); };
-  EXPECT_THAT(mistake(R"({"ttl":"59s"})"), StartsWith("ttl: "));
-  EXPECT_THAT(mistake(R"({"ttl":"4000d"})"), StartsWith("ttl: "));
-  EXPECT_THAT(mistake(R"({"scope":"root"})"), StartsWith("scope: unknown word 'root'"));
-  EXPECT_THAT(mistake(R"({"secret":"x"})"), StartsWith("secret: a token has no such key"));
-  EXPECT_THAT(mistake(R"({"name":"\u0007"})"), StartsWith("name: "));
+TEST(TokenJson, ErrorsNameTheKey) {
+  const auto error_of = [](std::string_view text) { return refused(read_token_request, text); };
+  EXPECT_THAT(error_of(R"({"ttl":"59s"})"), StartsWith("ttl: "));
+  EXPECT_THAT(error_of(R"({"ttl":"4000d"})"), StartsWith("ttl: "));
+  EXPECT_THAT(error_of(R"({"scope":"root"})"), StartsWith("scope: unknown value 'root'"));
+  EXPECT_THAT(error_of(R"({"secret":"x"})"), StartsWith("secret: unknown key of a token"));
+  EXPECT_THAT(error_of(R"({"name":"\u0007"})"), StartsWith("name: "));
 }
 
 TEST(TuningJson, ChangesNameWhatTheyChange) {
@@ -192,15 +192,15 @@ TEST(TuningJson, ChangesNameWhatTheyChange) {
   const TuningView view{"0.4", "p", "m", "q", 3, milliseconds(1'500), "0.05", "", false};
   EXPECT_EQ(read_tuning_view(to_json(view)), view);
   EXPECT_TRUE(to_json(view).at("window").is_null());
-  const auto mistake = [](std::string_view text) { return refused(read_tuning_change, text); };
-  EXPECT_THAT(mistake("{}"), HasSubstr("nothing is named"));
-  EXPECT_THAT(mistake(R"({"gain":null})"), HasSubstr("nothing is named"));
-  EXPECT_THAT(mistake(R"({"treshold":"1"})"), HasSubstr("did you mean 'threshold'?"));
-  EXPECT_THAT(mistake(R"({"threshold":0.4})"), StartsWith("threshold: must be a text"));
-  EXPECT_THAT(mistake(R"({"most_moves":-1})"), StartsWith("most_moves: "));
-  EXPECT_THAT(mistake(R"({"cooldown":"soon"})"), StartsWith("cooldown: "));
-  EXPECT_THAT(mistake(R"({"protect_head":1})"), StartsWith("protect_head: "));
-  EXPECT_THAT(mistake(R"({"queue":")" + std::string(129, 'x') + "\"}"), StartsWith("queue: "));
+  const auto error_of = [](std::string_view text) { return refused(read_tuning_change, text); };
+  EXPECT_THAT(error_of("{}"), HasSubstr("no setting to change"));
+  EXPECT_THAT(error_of(R"({"gain":null})"), HasSubstr("no setting to change"));
+  EXPECT_THAT(error_of(R"({"treshold":"1"})"), HasSubstr("did you mean 'threshold'?"));
+  EXPECT_THAT(error_of(R"({"threshold":0.4})"), StartsWith("threshold: must be a string"));
+  EXPECT_THAT(error_of(R"({"most_moves":-1})"), StartsWith("most_moves: "));
+  EXPECT_THAT(error_of(R"({"cooldown":"soon"})"), StartsWith("cooldown: "));
+  EXPECT_THAT(error_of(R"({"protect_head":1})"), StartsWith("protect_head: "));
+  EXPECT_THAT(error_of(R"({"queue":")" + std::string(129, 'x') + "\"}"), StartsWith("queue: "));
 }
 
 TEST(EventJson, ComesBackTheSame) {
@@ -227,11 +227,11 @@ TEST(ExplanationJson, ComesBackTheSame) {
   why.decided_by = "FragCost";
   why.ahead = {1, 2};
   why.retry = kWhen;
-  why.rooms = {{{{5, 0, 1, 2, 3, "ann", true, {}},
-                 {6, 1, 1, 2, 2, "bob", false, {{"window", kWhen}, {"migration", {}}}}},
-                4,
-                5}};
-  why.to_come = RoomToComeView{{8, 9}, 1, 4};
+  why.unblocking_moves = {{{{5, 0, 1, 2, 3, "ann", true, {}},
+                            {6, 1, 1, 2, 2, "bob", false, {{"window", kWhen}, {"migration", {}}}}},
+                           4,
+                           5}};
+  why.to_come = PendingRoomView{{8, 9}, 1, 4};
   why.pinned = {8};
   why.leases = {9};
   why.limit = LimitView{3, 4, 2, 6};
@@ -249,7 +249,7 @@ TEST(ExplanationJson, ComesBackTheSame) {
   EXPECT_THAT(read_explanation(document).error().message, StartsWith("departures[2]: "));
 }
 
-TEST(ExplanationJson, AndWhatWouldBe) {
+TEST(ExplanationJson, WhatIfComesBackTheSame) {
   WhatIf what;
   what.profile = "1g.5gb";
   expect_round_trip(what, read_what_if);
@@ -260,7 +260,7 @@ TEST(ExplanationJson, AndWhatWouldBe) {
   what.first = 9;
   what.text = {"It would start."};
   what.candidates = {{1, 2, true, 0.25, 0.5}};
-  what.rooms = {{{}, 4, 5}};
+  what.unblocking_moves = {{{}, 4, 5}};
   expect_round_trip(what, read_what_if);
   EXPECT_THAT(refused(read_what_if, "{}"), StartsWith("profile: is missing"));
 }

@@ -1,4 +1,4 @@
-// What a failed CHECK does: one line on standard error, then abort, so that a core is left.
+// See check.hpp. A failed CHECK prints one line on standard error and aborts with a core dump.
 #include "base/check.hpp"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
-// CHECK: an assertion that is on in every build. A scheduler that owns other people's GPUs
-// stops rather than act on a state it does not understand. One rule: CHECK is for our own
-// mistakes; anything that input, hardware or the network can cause is an Error.
+// CHECK: an assertion that is enabled in every build, because a scheduler must stop rather than act
+// on an inconsistent state. Use it for bugs only; anything that input, hardware or the network can
+// cause is an Error (base/error.hpp).
 #pragma once
 
 namespace tangram {

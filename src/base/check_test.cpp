@@ -1,4 +1,4 @@
-// CHECK: it stops, says where and what, and is on in every build; it costs nothing when it holds.
+// CHECK: aborts with location and condition, in every build.
 #include "base/check.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tangram {
 namespace {
 
-TEST(CheckDeathTest, StopsAndSaysWhat) {
+TEST(CheckDeathTest, AbortsAndPrintsTheCondition) {
   const int answer = 41;
   EXPECT_DEATH(CHECK(answer == 42),
                "tangram: .*check_test.cpp:[0-9]+: CHECK\\(answer == 42\\) failed: this is a bug");

@@ -1,6 +1,6 @@
-// Error and Result: how a function that can fail says so at a border (user input, files,
-// hardware). An Error is for people: it says what was tried, on what, why it failed and what
-// to do. One rule: our own mistakes are not Errors, they are CHECKs (base/check.hpp).
+// Error and Result: the result of functions that can fail because of user input, files, hardware or
+// the network. An error message is for people: cause first, then what to do. Bugs are not Errors
+// but CHECKs (base/check.hpp).
 #pragma once
 
 #include <expected>
@@ -10,10 +10,10 @@
 namespace tangram {
 
 enum class ErrorCode {
-  kInvalid,      // the input is wrong: the caller must change it
-  kNotFound,     // what was named does not exist
-  kUnavailable,  // could work later: busy, no room, not reachable
-  kFailed,       // the outside world (driver, file system, process) said no
+  kInvalid,      // invalid input: the caller must change it
+  kNotFound,     // the named object does not exist
+  kUnavailable,  // may succeed later: busy, no capacity, not reachable
+  kFailed,       // the environment (driver, file system, process) failed
 };
 
 struct Error {

@@ -1,5 +1,5 @@
-// Id: a number that names one kind of thing and mixes with no other. One rule: an id is only
-// compared, hashed and printed; whoever needs arithmetic asks for value() and says why.
+// Id: a strongly typed number that identifies one kind of object; IDs of different kinds do not
+// convert to each other. IDs are compared and printed; there is no arithmetic.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,5 @@
-// Instant: a point in time as the scheduler sees it: microseconds since an origin that the body
-// around it (daemon or simulator) chooses. One rule: this clock has no now(); time enters the
-// pure rooms only as an argument.
+// Instant: a point in time of the scheduler: microseconds since an origin that its caller (daemon
+// or simulator) chooses. The clock has no now(): pure modules get time only as an argument.
 #pragma once
 
 #include <chrono>

@@ -45,11 +45,12 @@ std::optional<std::string_view> nearest(std::string_view word,
   constexpr std::size_t kLongestWord = 64;
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string_view> best;
-  std::size_t best_distance = word.size() / 3 + 2;  // farther away is no likely typing mistake
+  std::size_t best_distance = word.size() / 3 + 2;  // a larger distance is unlikely to be a typo
   for (const std::string& candidate : candidates) {
-    const bool begun = edit_distance(word, std::string_view(candidate).substr(0, word.size())) == 0;
+    const bool is_prefix =
+        edit_distance(word, std::string_view(candidate).substr(0, word.size())) == 0;
     std::size_t distance = edit_distance(word, candidate);
-    if (begun) distance = std::min(distance, std::size_t{1});
+    if (is_prefix) distance = std::min(distance, std::size_t{1});
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -1,5 +1,5 @@
-// Text for error messages without a formatting library, so that the pure rooms stay free of
-// third-party code. One rule: only what messages need; tables for people are made by the CLI.
+// Text utilities for error messages and input parsing, without a formatting library, so that pure
+// modules depend on the standard library only.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,7 @@ inline void append_text(std::string& out, std::string_view part) { out += part; 
 inline void append_text(std::string& out, char part) { out += part; }
 void append_text(std::string& out, std::integral auto part) { out += std::to_string(part); }
 
-// cat("start ", 3, " is taken"): the parts one after another.
+// Concatenates its arguments: cat("start ", 3, " is taken").
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;
@@ -26,17 +26,17 @@ std::string cat(const Parts&... parts) {
 // "0, 2 and 4"; "none" for an empty list.
 std::string join_words(std::span<const std::string> words);
 
-// The candidate that a user who typed `word` most likely meant, if any is close enough.
+// The candidate that is most similar to `word`, for "did you mean" hints; nullopt if none is close.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string> candidates);
 
-// Every byte but printable ASCII as \xNN, so that it can do nothing to a terminal.
+// Escapes every byte except printable ASCII as \xNN, so that it is safe to print on a terminal.
 std::string printable(std::string_view input);
 
-// User input made safe to print: quoted, all but printable ASCII escaped, cut to a sane length.
+// User input for messages: in quotes, escaped as by printable(), cut to 60 bytes.
 std::string quoted(std::string_view input);
 
-// A whole decimal number of the range and nothing else ("+1", " 1", "007", "1x", "" are none).
+// Parses a decimal integer in the range, strictly: "+1", " 1", "007", "1x" and "" give nullopt.
 std::optional<int> parse_int(std::string_view text, int lowest, int highest);
 
 }  // namespace tangram

@@ -1,5 +1,4 @@
-// The text that error messages are made of: numbers read strictly, input quoted safely, and
-// suggestions that are likely enough to be worth making.
+// Text utilities: strict parsing of numbers, safe quoting of input, and suggestions for typos.
 #include "base/text.hpp"
 
 #include <limits>
@@ -27,7 +26,7 @@ TEST(JoinWords, ReadsLikeASentence) {
   EXPECT_EQ(join_words(Words{"0", "2", "4"}), "0, 2 and 4");
 }
 
-TEST(ParseInt, TakesWholeDecimalNumbersOfTheRange) {
+TEST(ParseInt, AcceptsDecimalIntegersInTheRange) {
   EXPECT_EQ(parse_int("0", 0, 15), 0);
   EXPECT_EQ(parse_int("15", 0, 15), 15);
   EXPECT_EQ(parse_int("-3", -3, 3), -3);
@@ -36,7 +35,7 @@ TEST(ParseInt, TakesWholeDecimalNumbersOfTheRange) {
             std::numeric_limits<int>::min());
 }
 
-TEST(ParseInt, RefusesAnythingElse) {
+TEST(ParseInt, RejectsAnythingElse) {
   for (const char* text : {"", " ", " 1", "1 ", "+1", "-", "--1", "1x", "x", "0x1", "1.0", "1e1",
                            "2147483648", "99999999999999999999", "\xd9\xa1"}) {
     EXPECT_EQ(parse_int(text, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()),
@@ -46,13 +45,13 @@ TEST(ParseInt, RefusesAnythingElse) {
   EXPECT_EQ(parse_int(std::string_view("1\0", 2), 0, 15), std::nullopt);
 }
 
-TEST(ParseInt, RefusesSecondSpellingsOfANumber) {
+TEST(ParseInt, RejectsNonCanonicalSpellings) {
   for (const char* text : {"00", "01", "007", "-0", "-01"}) {
     EXPECT_EQ(parse_int(text, -15, 15), std::nullopt) << text;
   }
 }
 
-TEST(ParseInt, RefusesNumbersOutsideTheRange) {
+TEST(ParseInt, RejectsNumbersOutsideTheRange) {
   EXPECT_EQ(parse_int("-1", 0, 15), std::nullopt);
   EXPECT_EQ(parse_int("16", 0, 15), std::nullopt);
 }
@@ -82,7 +81,7 @@ TEST(Nearest, FindsTypingMistakes) {
   EXPECT_EQ(nearest("H10O-80GB", words), "H100-80GB");
 }
 
-TEST(Nearest, TakesTheBeginningOfAWord) {
+TEST(Nearest, AcceptsAPrefix) {
   const Words words = {"A100-40GB", "RTX-PRO-6000-96GB"};
   EXPECT_EQ(nearest("rtx", words), "RTX-PRO-6000-96GB");
 }

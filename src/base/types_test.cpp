@@ -1,5 +1,5 @@
-// The small vocabulary types: Error and Result, Id, Instant. Most of what they promise is that
-// something does not compile, so it is checked at compile time.
+// The vocabulary types Error and Result, Id, Instant. Most of their guarantees are that something
+// does not compile, so they are checked at compile time.
 #include <chrono>
 #include <concepts>
 #include <type_traits>
@@ -13,7 +13,7 @@
 namespace tangram {
 namespace {
 
-TEST(Error, SaysWhoseTurnItIs) {
+TEST(Error, HasTheCodeOfItsFactory) {
   const Result<int> wrong = invalid("the input is wrong");
   ASSERT_FALSE(wrong.has_value());
   EXPECT_EQ(wrong.error(), (Error{ErrorCode::kInvalid, "the input is wrong"}));
@@ -38,7 +38,7 @@ TEST(Id, ComparesByValue) {
 template <class Clock>
 concept HasNow = requires { Clock::now(); };
 
-static_assert(!HasNow<SchedulerClock>, "time enters the pure rooms only as an argument");
+static_assert(!HasNow<SchedulerClock>, "pure modules get time only as an argument");
 static_assert(!std::is_convertible_v<std::chrono::system_clock::time_point, Instant>);
 
 TEST(Instant, CountsMicroseconds) {

@@ -1,6 +1,6 @@
-// Action: what the scheduler wants done, and what it wants known. The body performs the first six
-// kinds and answers each with an event; reports need no answer. One rule: an action is complete in
-// itself: who performs it needs no look at the scheduler's state.
+// Action: what the scheduler wants done, and what it reports. The body performs the first six kinds
+// and answers each with an event; reports need no answer. An action is self-contained: performing
+// it needs no access to the scheduler's state.
 #pragma once
 
 #include <cstdint>

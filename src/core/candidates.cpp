@@ -24,7 +24,7 @@ std::optional<Slot> choose(const Node& node, const PlacementPolicy& policy,
       node.partitioning() == Partitioning::kStatic) {
     return choose_plainly(node, policy, request);
   }
-  // The index knows nothing of back-offs; but if its choice is none of them, it stands.
+  // The index does not know back-offs; its choice is valid if it is not one of them.
   const auto slot = policy.indexed(node, request);
   const bool barred = slot && avoided(node, request, slot->gpu, slot->start);
   return barred ? choose_plainly(node, policy, request) : slot;

@@ -1,6 +1,6 @@
-// Candidates: every (GPU, start) where a requested profile is valid and free (§IV-C), and the
-// plain choice among them: look at all, take the smallest key. It serves every policy and is the
-// oracle of the indexed ones. One rule: what may be a candidate at all is decided here, once.
+// Candidates: every (GPU, start) where a requested profile is valid and free (§IV-C), and the plain
+// choice among them: the smallest key over all. It serves every policy and is the oracle of the
+// indexed ones. What is a candidate is decided here only.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace tangram::core {
   });
 }
 
-// Calls visit(Slot) for each candidate on this GPU, in table order of the starts.
-template <class Visit>
+// Calls on_candidate(Slot) for each candidate on this GPU, in table order of the starts.
+template <class OnCandidate>
 void for_each_candidate(const Node& node, const Request& request, GpuId g, bool only_idle,
-                        Visit visit) {
+                        OnCandidate on_candidate) {
   const Gpu& gpu = node.gpu(g);
   if (!gpu.takes_jobs()) return;
   const auto profile = node.profile_on(gpu.model, request.profile);
@@ -31,15 +31,15 @@ void for_each_candidate(const Node& node, const Request& request, GpuId g, bool 
     const mig::Placement placement{*profile, static_cast<std::uint8_t>(start)};
     if (!model.fits(gpu.occupied, placement) || avoided(node, request, g, start)) continue;
     const bool reuse = node.idle_at(g, placement) != nullptr;
-    if (reuse || !must_reuse) visit(Slot{g, placement.start, reuse});
+    if (reuse || !must_reuse) on_candidate(Slot{g, placement.start, reuse});
   }
 }
 
-// The smallest key over all candidates; the first met on equal keys.
+// Returns the smallest key over all candidates; the first one on equal keys.
 [[nodiscard]] std::optional<Slot> choose_plainly(const Node& node, const PlacementPolicy& policy,
                                                  const Request& request);
 
-// The policy's choice: by the index where it can, else plainly.
+// Returns the policy's choice: by the index if it has one, else plainly.
 [[nodiscard]] std::optional<Slot> choose(const Node& node, const PlacementPolicy& policy,
                                          const Request& request);
 

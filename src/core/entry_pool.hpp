@@ -1,7 +1,6 @@
-// EntryPool: where the instances of all GPUs are kept. A GPU has few (mostly none to eight), a
-// node may have a million GPUs, and a step must neither allocate nor chase pointers: each GPU owns
-// one contiguous block of 4, 8, 16 … entries from a pool. One rule: a span is good until the next
-// push or erase; nobody keeps one.
+// EntryPool: holds the instances of all GPUs. A GPU has few (mostly none to eight), a node may have
+// a million GPUs, and a step must neither allocate nor chase pointers: each GPU owns one contiguous
+// block of 4, 8, 16 … entries. A span is valid until the next push or erase.
 #pragma once
 
 #include <array>
@@ -18,21 +17,21 @@
 namespace tangram::core {
 
 enum class EntryState : std::uint8_t {
-  kReserved,     // promised to a job; the driver is asked once what overlaps is gone
+  kReserved,     // promised to a job; created once overlapping instances are gone
   kCreating,     // the driver is making it
-  kIdle,         // exists, nobody holds it; kept until something needs its slices
+  kIdle,         // exists, not held by a job; kept until its slices are needed
   kHeld,         // a job or a lease is on it
   kDestroying,   // the driver is removing it
-  kQuarantined,  // its destruction failed, or a process lives in it that nobody knows
+  kQuarantined,  // its destruction failed, or an unknown process is in it
   kForeign,      // not ours: never touched
 };
 
-// One instance of a GPU, or the promise of one.
+// One instance of a GPU, or the reservation of one.
 struct Entry {
   mig::Placement placement;
   EntryState state = EntryState::kIdle;
   bool movable : 1 = false;  // held by a job that a move may take
-  bool leaving : 1 = false;  // will be free when the move under way is over
+  bool leaving : 1 = false;  // will be free when the move under way has ended
   InstanceId id;
   JobSlot job = kNoJob;
 
@@ -40,7 +39,7 @@ struct Entry {
     if (state == EntryState::kReserved || state == EntryState::kCreating) return job != kNoJob;
     return state != EntryState::kIdle && state != EntryState::kDestroying;
   }
-  // Whether the driver has (or may have) it, so that its slices cannot be given out again.
+  // Whether the instance exists or may exist in the driver, so that its slices are taken.
   [[nodiscard]] bool physical() const { return state != EntryState::kReserved; }
 };
 

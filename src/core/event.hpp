@@ -1,11 +1,10 @@
-// Event: what happens to the scheduler. Everything it learns arrives here: requests of users and
-// operators, results of its own actions, what was seen of the hardware, the passing of time.
+// Event: the input of the scheduler: requests of users and operators, results of its own actions,
+// observations of the hardware, the passing of time.
 //
-// What a body (daemon or simulator) promises: every action gets an answer, within a
-// deadline that the body keeps; JobExited is sent when the last process of the run is gone; when a
-// GPU is lost, the body ends the runs on it without being told. Answers about things that no
-// longer exist may still come, and are ignored. One rule: an event is data, cheap to copy and to
-// write to a journal.
+// The body (daemon or simulator) guarantees: every action is answered within a deadline that the
+// body keeps; JobExited is sent when the last process of the run is gone; when a GPU is lost, the
+// body ends the runs on it by itself. Answers about things that no longer exist may still arrive,
+// and are ignored. An event is plain data, cheap to copy and to write to a journal.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ struct JobCancelled {
 };
 struct JobHeld {  // only a waiting job can be held
   JobId job;
-  bool limit = false;  // not asked for: its user is at a limit
+  bool limit = false;  // not requested: its user is at a limit
 };
 struct JobReleased {
   JobId job;
@@ -56,7 +55,7 @@ struct TrafficSwitched {  // new traffic goes to this run
 struct TrafficDrained {  // the run that was switched away from has finished what it had
   JobId job;
   RunId run;
-  RunId to;  // where its traffic went: tells this switch from an earlier one
+  RunId to;  // where its traffic went; distinguishes this switch from an earlier one
 };
 
 // Answers to CreateInstance and DestroyInstance.
@@ -64,7 +63,7 @@ struct InstanceCreated {
   GpuId gpu;
   InstanceId instance;
 };
-struct InstanceDestroyed {  // of one that a job holds: somebody removed it; the body ends its run
+struct InstanceDestroyed {  // if a job holds it: removed by another program; the body ends its run
   GpuId gpu;
   InstanceId instance;
 };
@@ -94,7 +93,7 @@ struct ForeignGone {
   GpuId gpu;
   mig::Placement placement;
 };
-struct InstanceQuarantined {  // a process that nobody knows lives in an idle instance
+struct InstanceQuarantined {  // an unknown process is in an idle instance
   GpuId gpu;
   InstanceId instance;
 };
@@ -110,15 +109,15 @@ struct GpuCordoned {
 struct GpuUncordoned {
   GpuId gpu;
 };
-struct GpuDrained {  // asked for: cordon, and move its jobs elsewhere
+struct GpuDrained {  // requested: cordon, and move its jobs elsewhere
   GpuId gpu;
 };
-struct MoveAsked {  // by hand, of a running job; see asked_move.hpp
+struct MoveRequested {  // of a running job, by a user; see requested_move.hpp
   JobId job;
   bool anywhere = true;  // else to this place
   GpuId gpu = {};
   std::uint8_t start = 0;
-  bool restrained = false;  // by what restrains the scheduler: whoever asks is no operator
+  bool restrained = false;  // as the scheduler's own moves: not requested by an operator
 };
 struct TuningChanged {
   Tuning tuning;
@@ -130,6 +129,6 @@ using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobReleased, Job
                            TrafficSwitched, TrafficDrained, InstanceCreated, InstanceDestroyed,
                            ActionFailed, GpuAdded, GpuHealth, ForeignSeen, ForeignGone,
                            InstanceQuarantined, QuarantineEnded, GpuCordoned, GpuUncordoned,
-                           GpuDrained, MoveAsked, TuningChanged, WakeUp>;
+                           GpuDrained, MoveRequested, TuningChanged, WakeUp>;
 
 }  // namespace tangram::core

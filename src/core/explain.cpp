@@ -25,7 +25,7 @@ NoCandidate why_none(const Node& node, const Request& request, bool only_idle, G
   return NoCandidate::kBackOff;
 }
 
-// What no job's end removes from the places where the profile could stand.
+// The instances at the profile's legal starts that stay when jobs end.
 std::vector<Standing> standing_in(const Node& node, ProfileName name, GpuId g) {
   const auto profile = node.profile_on(node.gpu(g).model, name);
   if (!node.gpu(g).takes_jobs() || !profile) return {};

@@ -1,6 +1,6 @@
 // Explanations as data: why a job was (or would be) placed where, and why a waiting job waits and
-// what would unblock it. Computed on request from a state, never on the way of a decision. One
-// rule: an explanation asks the very functions that decide, so the two cannot disagree.
+// what would unblock it. Computed on request from a state, not while deciding. They use the
+// functions that decide, so the two cannot disagree.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/asked_move.hpp"
 #include "core/node.hpp"
 #include "core/policy.hpp"
+#include "core/requested_move.hpp"
 #include "mig/frag_cost.hpp"
 
 namespace tangram::core {
@@ -28,18 +28,18 @@ struct ExplainedCandidate {
 enum class NoCandidate : std::uint8_t {
   kCordoned,
   kDraining,      // cordoned, and its jobs are moved away or awaited
-  kUnresponsive,  // the driver does not answer for it
-  kLost,          // the driver has it no more
+  kUnresponsive,  // the driver does not respond
+  kLost,          // the driver has lost it
   kNoProfile,     // this model does not have it
   kLimit,         // the instance limits (+me …) do not admit one more
   kSlicesShort,   // fewer compute or memory slices are left than it needs
   kFragmented,    // enough slices are left, but not at a legal start
-  kBackOff,       // the places that are free failed this job lately
+  kBackOff,       // the free slots failed this job recently
   kNoIdle,        // static partitioning: no idle instance of exactly this profile
 };
 [[nodiscard]] std::string_view name_of(NoCandidate why);
 
-// An instance that no job's end removes: foreign or quarantined.
+// An instance that stays when jobs end: foreign or quarantined.
 struct Standing {
   std::string profile;
   std::uint8_t start = 0;
@@ -49,12 +49,12 @@ struct Standing {
 struct GpuWithout {
   GpuId gpu;
   NoCandidate why = NoCandidate::kSlicesShort;
-  std::vector<Standing> standing = {};  // at its legal places, by start; of GPUs in service
+  std::vector<Standing> standing = {};  // at its legal starts; of GPUs in service
 };
 
 struct ArrivalExplanation {
   std::vector<ExplainedCandidate> candidates;  // the preferred first
-  // The part of the key in which the winner beats the next one; none if it is the only one.
+  // The part of the key in which the winner beats the runner-up; none if it is the only one.
   std::optional<std::size_t> decided_by;
   std::vector<GpuWithout> without;  // GPUs that have no candidate, with the reason
 
@@ -65,35 +65,34 @@ struct ArrivalExplanation {
 [[nodiscard]] ArrivalExplanation explain_arrival(const Node& node, const PlacementPolicy& policy,
                                                  const Request& request);
 
-// A way to make room: these moves, in this order, each asked for when the one before is over, and
-// then the slot is free. What is asked for by hand is begun unless what restrains it says no: see
-// asked_move.hpp.
-struct Room {
+// Moves that free a slot, in this order, each requested after the one before has ended. A requested
+// move is made unless it is restrained: see requested_move.hpp.
+struct UnblockingMoves {
   std::vector<Move> moves;
   Slot slot;
   std::vector<std::vector<Restraining>> restrained = {};  // of each move; as things are now
 };
 
-// Room that comes by itself: once these jobs, which are being stopped or moved away, have left.
-struct RoomToCome {
+// A slot that will become free: once these jobs, which are being stopped or moved away, have left.
+struct AwaitedDepartures {
   std::vector<JobId> jobs;
   Slot slot;
 };
 
 struct WaitingExplanation {
-  std::vector<GpuWithout> without;               // why no GPU can take it now
-  std::vector<Room> moves_that_make_room;        // fewest moves first, at most kMostRooms
-  std::vector<JobId> departures_that_make_room;  // jobs each of whose end alone would do
-  std::optional<RoomToCome> to_come = {};        // the one that awaits the fewest jobs
-  std::vector<ProfileName> fits_now = {};        // profiles that some GPU could take at once
+  std::vector<GpuWithout> without;                    // why no GPU can take it now
+  std::vector<UnblockingMoves> moves_that_make_room;  // fewest moves first
+  std::vector<JobId> departures_that_make_room;       // jobs whose end alone would free a slot
+  std::optional<AwaitedDepartures> to_come = {};      // the one with the fewest jobs
+  std::vector<ProfileName> fits_now = {};             // profiles that could be placed at once
 };
-inline constexpr std::size_t kMostRooms = 5;
-inline constexpr std::size_t kMostMovesPerRoom = 3;
+inline constexpr std::size_t kMaxUnblockingAlternatives = 5;
+inline constexpr std::size_t kMaxUnblockingMoves = 3;
 
 [[nodiscard]] WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& policy,
                                                  const Request& request);
 
-// What keeps a draining GPU from being empty: each instance that occupies it, and why it stays.
+// What keeps a draining GPU occupied: each instance on it, and why it stays.
 struct DrainHoldUp {
   InstanceId instance;
   std::optional<JobId> job;

@@ -10,7 +10,7 @@ namespace tangram::core {
 Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id) {
   const Node& node = scheduler.node();
   const JobSlot s = node.find_job(id);
-  if (s == kNoJob) return not_found(cat("there is no job ", id.value(), "."));
+  if (s == kNoJob) return not_found(cat("job ", id.value(), ": not found."));
   const Job& job = node.job(s);
   JobExplanation result{
       .phase = job.phase, .holds = job.holds, .ahead = {}, .retry_at = {}, .waiting = {}};

@@ -1,5 +1,5 @@
-// Why a job is not running: held and by what, behind whom in the queue, and (for any that waits)
-// what blocks it and what would unblock it. One rule: it reads the scheduler; it never steps it.
+// Why a job is not running: what holds it, which jobs are before it in the queue, and what blocks
+// and would unblock it. Reads the scheduler, never steps it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace tangram::core {
 struct JobExplanation {
   JobPhase phase = JobPhase::kQueued;
   std::uint8_t holds = 0;  // HoldCause bits, if held
-  // In the queue, the head first; the queue is strict: they come first. Of one that is held: those
-  // that would if it were let go now.
+  // The jobs before it in the queue, the head first; the queue is strict. For a held job: those
+  // that would be before it if it were released now.
   std::vector<JobId> ahead;
   std::optional<Instant> retry_at;  // when the first of its failed places may be tried again
   std::optional<WaitingExplanation> waiting;  // of a queued or held job

@@ -25,12 +25,12 @@ bool arrives(const Event& event, JobId job) {
   return submitted != nullptr && submitted->spec.id == job;
 }
 
-// So that what the step frees stays free. A job that waits is held; one that the step itself sends
-// back to the queue (its process ended, its GPU was lost) is cancelled: it leaves the same room.
-// The cause of the hold is one that the step does not end.
+// Keeps the slices free that the step frees. A waiting job is held; one that the step itself sends
+// back to the queue (its process ended, its GPU was lost) is cancelled, which frees the same
+// slices. The cause of the hold is one that the step does not end.
 void keep_out(Scheduler& scheduler, JobId job, bool limit) {
   const Node& node = scheduler.node();
-  const Instant at = node.now();  // not later: nothing else may happen meanwhile
+  const Instant at = node.now();  // not later: nothing else may change until then
   const JobSlot slot = node.find_job(job);
   if (slot == kNoJob) return;
   const JobPhase phase = node.job(slot).phase;
@@ -42,8 +42,8 @@ void keep_out(Scheduler& scheduler, JobId job, bool limit) {
   }
 }
 
-// All that could take the place instead: those that wait, from the end of the queue on (whose way
-// is cleared by another's hold is held already), and those whose hold the step may end.
+// Holds all jobs that could take the slot instead: the waiting ones, from the end of the queue on
+// (jobs unblocked by another's hold are held already), and those whose hold the step may end.
 std::vector<JobId> others(const Scheduler& scheduler) {
   std::vector<JobId> jobs = scheduler.waiting();
   std::ranges::reverse(jobs);
@@ -54,7 +54,7 @@ std::vector<JobId> others(const Scheduler& scheduler) {
   return jobs;
 }
 
-// A move could take what the step frees; the queue was asked first.
+// A move could take what the step frees; the queue is tried first.
 TuningChanged without_moves(Tuning tuning, const Policies& policies) {
   tuning.restraint.most_moves = 0;
   return {std::move(tuning), policies};
@@ -100,7 +100,7 @@ Result<ArrivalExplanation> explain_placement(const Scheduler& before, Instant at
                       winner->start == got->placement.start;
   if (agrees) return explained;
   return failed(cat("the step in which job ", job.value(),
-                    " was placed did too much at once for its decision to be rebuilt."));
+                    " was placed did too much else to rebuild the decision."));
 }
 
 }  // namespace tangram::core

@@ -1,14 +1,13 @@
-// See explain.hpp: why a job waits and what would unblock it. A way to make room is found by
-// taking a legal place of the wanted profile and finding other places for the movable jobs that
-// stand there, one after the other, each into slices that are free at that moment (replica first).
-// What restrains such a move now is said of each (see asked_move.hpp); nothing else would keep it
-// from being begun if it were asked for.
+// See explain.hpp: why a job waits and what would unblock it. Unblocking moves are found by taking
+// a legal slot of the wanted profile and finding other slots for the movable jobs there, one after
+// another, each in slices that are free at that moment (replica first). The restraints of each move
+// are listed (see requested_move.hpp); nothing else would prevent it.
 #include <algorithm>
 #include <map>
 
-#include "core/asked_move.hpp"
 #include "core/candidates.hpp"
 #include "core/explain.hpp"
+#include "core/requested_move.hpp"
 #include "core/restraint.hpp"
 #include "mig/limits.hpp"
 
@@ -47,11 +46,11 @@ class Overlay {
   std::map<GpuId, Stand> changed_;
 };
 
-// Where the job can go so that it leaves `keep_free` of GPU `g` alone: on g if possible, else the
+// Finds a slot for the job that leaves `keep_free` of GPU `g` alone: on g if possible, else on the
 // lowest GPU of the same model; there the lowest FragCost.
-std::optional<Slot> other_place(const Node& node, const Overlay& overlay, GpuId g,
-                                mig::SliceMask keep_free, mig::ProfileIndex profile,
-                                bool only_idle) {
+std::optional<Slot> find_other_slot(const Node& node, const Overlay& overlay, GpuId g,
+                                    mig::SliceMask keep_free, mig::ProfileIndex profile,
+                                    bool only_idle) {
   const ModelId m = node.gpu(g).model;
   const mig::Model& model = node.model(m);
   const auto best_on = [&](GpuId to) -> std::optional<Slot> {
@@ -85,7 +84,7 @@ bool is_ending(const Node& node, const Entry& e) {
   return e.leaving || node.job(e.job).phase == JobPhase::kStopping;
 }
 
-// What stands in the range, if all of it are jobs.
+// The entries in the range; nullopt if one of them is not held by a job.
 std::optional<std::vector<Entry>> jobs_in(const Node& node, GpuId g, mig::SliceMask range) {
   std::vector<Entry> jobs;
   for (const Entry& e : node.entries(g)) {
@@ -96,7 +95,7 @@ std::optional<std::vector<Entry>> jobs_in(const Node& node, GpuId g, mig::SliceM
   return jobs;
 }
 
-// Whether the instance limits admit the profile once those instances are gone.
+// Returns whether the instance limits admit the profile without the instances in `gone`.
 bool admitted_without(const Node& node, GpuId g, mig::ProfileIndex profile,
                       const std::vector<InstanceId>& gone) {
   std::vector<mig::ProfileIndex> present;
@@ -107,51 +106,53 @@ bool admitted_without(const Node& node, GpuId g, mig::ProfileIndex profile,
   return mig::within_limits(node.model(g), present, profile);
 }
 
-std::optional<Room> room_at(const Node& node, const Slot& slot, mig::ProfileIndex profile,
-                            const std::vector<Entry>& jobs, bool only_idle) {
+std::optional<UnblockingMoves> unblocking_moves_at(const Node& node, const Slot& slot,
+                                                   mig::ProfileIndex profile,
+                                                   const std::vector<Entry>& jobs, bool only_idle) {
   const mig::Model& model = node.model(slot.gpu);
   const mig::SliceMask range = model.range({profile, slot.start});
   Overlay overlay(node);
-  Room room{.moves = {}, .slot = slot};
+  UnblockingMoves unblocking{.moves = {}, .slot = slot};
   std::vector<InstanceId> gone;
   for (const Entry& e : jobs) {
     const Job& job = node.job(e.job);
     if (!could_move(job)) return std::nullopt;
-    const auto to = other_place(node, overlay, slot.gpu, range, e.placement.profile, only_idle);
+    const auto to = find_other_slot(node, overlay, slot.gpu, range, e.placement.profile, only_idle);
     if (!to) return std::nullopt;
     const MoveKind kind = to->gpu == slot.gpu ? MoveKind::kIntra : MoveKind::kInter;
-    room.moves.push_back({job.id, slot.gpu, *to, kind, e.job});
+    unblocking.moves.push_back({job.id, slot.gpu, *to, kind, e.job});
     const mig::Occupancy before = overlay.projected(to->gpu);
     overlay.put(to->gpu, {e.placement.profile, to->start});
-    room.restrained.push_back(
+    unblocking.restrained.push_back(
         what_restrains(node, job, to->gpu, before, overlay.projected(to->gpu)));
     overlay.take(slot.gpu, e.placement);
     if (kind == MoveKind::kInter) gone.push_back(e.id);
   }
   if (!admitted_without(node, slot.gpu, profile, gone)) return std::nullopt;
-  return room;
+  return unblocking;
 }
 
-// One place that the profile could have, and what has to go from there.
-class Place {
+// A slot of the wanted profile that is not free, and what would have to leave it.
+class BlockedSlot {
  public:
-  Place(const Node& node, bool only_idle, GpuId g, mig::Placement p)
+  BlockedSlot(const Node& node, bool only_idle, GpuId g, mig::Placement p)
       : node_(node), only_idle_(only_idle), slot_{g, p.start, only_idle}, placement_(p) {}
 
-  void look(WaitingExplanation& result) const {
+  void add_to(WaitingExplanation& result) const {
     const auto jobs = jobs_in(node_, slot_.gpu, node_.model(slot_.gpu).range(placement_));
     if (!jobs || jobs->empty()) return;
-    // What a job leaves behind must be the very instance if none may be made.
+    // If no instance may be created, the job must leave exactly this one.
     if (only_idle_ && jobs->front().placement != placement_) return;
     const auto ending = [&](const Entry& e) { return is_ending(node_, e); };
-    if (std::ranges::all_of(*jobs, ending)) await(*jobs, result.to_come);
+    if (std::ranges::all_of(*jobs, ending)) add_awaited(*jobs, result.to_come);
     const auto leaving = [](const Entry& e) { return e.leaving; };
-    if (std::ranges::any_of(*jobs, leaving) || jobs->size() > kMostMovesPerRoom) return;
+    if (std::ranges::any_of(*jobs, leaving) || jobs->size() > kMaxUnblockingMoves) return;
     if (jobs->size() == 1 && admitted(*jobs)) {
       result.departures_that_make_room.push_back(node_.job(jobs->front().job).id);
     }
-    if (auto room = room_at(node_, slot_, placement_.profile, *jobs, only_idle_)) {
-      result.moves_that_make_room.push_back(*std::move(room));
+    if (auto unblocking =
+            unblocking_moves_at(node_, slot_, placement_.profile, *jobs, only_idle_)) {
+      result.moves_that_make_room.push_back(*std::move(unblocking));
     }
   }
 
@@ -161,9 +162,9 @@ class Place {
     for (const Entry& e : without) gone.push_back(e.id);
     return admitted_without(node_, slot_.gpu, placement_.profile, gone);
   }
-  void await(const std::vector<Entry>& jobs, std::optional<RoomToCome>& best) const {
+  void add_awaited(const std::vector<Entry>& jobs, std::optional<AwaitedDepartures>& best) const {
     if ((best && best->jobs.size() <= jobs.size()) || !admitted(jobs)) return;
-    best = RoomToCome{{}, slot_};
+    best = AwaitedDepartures{{}, slot_};
     for (const Entry& e : jobs) best->jobs.push_back(node_.job(e.job).id);
     std::ranges::sort(best->jobs);
   }
@@ -174,12 +175,12 @@ class Place {
   mig::Placement placement_;
 };
 
-// Each once, the best first.
-void put_in_order(WaitingExplanation& result) {
+// Removes duplicates and sorts, the best first.
+void sort_results(WaitingExplanation& result) {
   std::ranges::sort(result.moves_that_make_room, {},
-                    [](const Room& r) { return std::pair(r.moves.size(), r.slot); });
-  if (result.moves_that_make_room.size() > kMostRooms) {
-    result.moves_that_make_room.resize(kMostRooms);
+                    [](const UnblockingMoves& r) { return std::pair(r.moves.size(), r.slot); });
+  if (result.moves_that_make_room.size() > kMaxUnblockingAlternatives) {
+    result.moves_that_make_room.resize(kMaxUnblockingAlternatives);
   }
   std::ranges::sort(result.departures_that_make_room);
   const auto twice = std::ranges::unique(result.departures_that_make_room);
@@ -200,11 +201,11 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
     for (const int start : node.model(gpu.model).profile(*profile).starts) {
       const mig::Placement p{*profile, static_cast<std::uint8_t>(start)};
       if (!avoided(node, request, GpuId(i), start)) {
-        Place(node, only_idle, GpuId(i), p).look(result);
+        BlockedSlot(node, only_idle, GpuId(i), p).add_to(result);
       }
     }
   }
-  put_in_order(result);
+  sort_results(result);
   for (std::size_t n = 0; n < node.name_count(); ++n) {
     const ProfileName name(static_cast<std::uint16_t>(n));
     Request other = request;

@@ -1,7 +1,7 @@
 // GpuSet and CountedGpuSet: ordered sets of GPU numbers for the index. The smallest member must be
 // found, and members added and removed, at a cost that does not grow with the node: a bit per GPU,
-// and above it a bit per 64, per 4,096 and per 262,144 of them. One rule: an empty set that never
-// had a member owns no memory, because most of the thousands of sets of an index are never used.
+// and above it a bit per 64, per 4,096 and per 262,144 of them. A set that never had a member owns
+// no memory, because most of the thousands of sets of an index are never used.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class GpuSet {
 };
 
 // A set of blocks of 64 GPUs, each with the number of its members: an eighth of the memory of a
-// GpuSet. Who asks looks through the GPUs of the first block.
+// GpuSet. The caller checks the GPUs of the first block.
 class CountedGpuSet {
  public:
   void insert(std::uint32_t gpu, std::uint32_t capacity);

@@ -85,8 +85,8 @@ TEST(GpuSet, RandomChangesOfEverySize) {
           set.insert(gpu, size);
           oracle.insert(gpu);
         }
-        const auto asked = static_cast<std::uint32_t>(random() % (size + 70));
-        ASSERT_TRUE(same_at(set, oracle, asked)) << "of " << size << ", step " << step;
+        const auto from = static_cast<std::uint32_t>(random() % (size + 70));
+        ASSERT_TRUE(same_at(set, oracle, from)) << "of " << size << ", step " << step;
       }
       ASSERT_TRUE(same(set, oracle, size)) << "of " << size;
       while (!oracle.empty()) {
@@ -103,11 +103,11 @@ TEST(GpuSet, RandomChangesOfEverySize) {
 // The node grows: each member comes with a larger capacity, the older ones stay; a capacity that
 // is too small does not count.
 TEST(GpuSet, GrowsWithItsMembers) {
-  for (const std::uint32_t told : {0U, 1U, 100U}) {
+  for (const std::uint32_t bound : {0U, 1U, 100U}) {
     GpuSet set;
     Oracle oracle;
     for (const std::uint32_t size : kSizes) {
-      set.insert(size - 1, told == 1 ? size : told);
+      set.insert(size - 1, bound == 1 ? size : bound);
       oracle.insert(size - 1);
       ASSERT_TRUE(same(set, oracle, size));
     }

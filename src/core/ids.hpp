@@ -1,5 +1,5 @@
-// The names of things in the core. Jobs are named by whoever submits them; instances and runs are
-// numbered by the scheduler, so that a late answer about an old one is recognised and dropped.
+// The ids of the core. Job ids are given by the body; instances and runs are numbered by the
+// scheduler, so that a late answer about an old one is recognised and dropped.
 #pragma once
 
 #include <cstdint>

@@ -182,8 +182,8 @@ std::uint32_t Index::first_reusable(const Shelf& shelf, mig::Occupancy state,
   return GpuSet::kNone;
 }
 
-// The blocks tell that a GPU is near; the hints tell which ones may be meant. A hint knows the
-// start but not the profile, so the caller still checks the entry.
+// The blocks contain a matching GPU; the hints say which GPUs may match. A hint has the start but
+// not the profile, so the caller still checks the entry.
 std::uint32_t Index::next_leaving(ModelId m, std::size_t leaving, std::uint32_t from) const {
   const PerModel& per = models_[m.value()];
   const Leaving& way = per.ranks.leavings()[leaving];

@@ -1,8 +1,8 @@
-// Index: which GPUs are in which state, so that a decision costs the same with four GPUs and with
-// a million. GPUs of one model to which the same profiles may be added stand on one shelf, sorted
-// by occupancy; beside that, which of them have an idle instance worth reusing, and which hold
-// movable jobs. One rule: it is a function of the GPUs it was given; a GPU that changed is updated
-// (Node::Edit sees to that), and the plain policies are its oracle.
+// Index: which GPUs are in which state, so that a decision costs the same with four GPUs and with a
+// million. GPUs of one model to which the same profiles may be added are on one shelf, sorted by
+// occupancy; also, which of them have an idle instance worth reusing, and which hold movable jobs.
+// It is a function of the GPUs it was given; Node::Edit updates it with every change. The plain
+// policies are its oracle.
 #pragma once
 
 #include <array>
@@ -20,17 +20,17 @@
 
 namespace tangram::core {
 
-// What the index must know of a GPU besides its entries.
+// What the index needs of a GPU besides its entries.
 struct GpuSummary {
   ModelId model;
   mig::Occupancy occupied;    // as it is
-  mig::Occupancy projected;   // as if all moves under way were over
+  mig::Occupancy projected;   // as if all moves under way had ended
   std::uint32_t allowed = 0;  // bit p: the instance limits admit one more of profile p
   bool takes_jobs = false;    // a candidate for arrivals and moves
   bool gives_jobs = false;    // its jobs can be moved
 };
 
-// What the index holds of a GPU: enough to take it out again, or to see what has changed.
+// What the index holds of a GPU: enough to remove it, or to see what has changed.
 struct IndexStand {
   GpuSummary summary;
   std::uint8_t movable_count = 0;
@@ -54,11 +54,11 @@ class Index {
   void set_threshold(std::span<const mig::Model* const> models, Threshold threshold);
 
   void insert(GpuId gpu, const GpuSummary& summary, std::span<const Entry> entries);
-  // From what it held of the GPU to what is so now; what stayed the same is not touched.
+  // Updates the index to the GPU's current state; what is equal is not touched.
   [[nodiscard]] static IndexStand stand(const GpuSummary& summary, std::span<const Entry> entries);
   void update(GpuId gpu, const IndexStand& before, const IndexStand& now,
               std::span<const Entry> entries);
-  // A job there became movable, or is no longer; all else stayed the same.
+  // A job there became movable or no longer is; all else is equal.
   void set_movable(GpuId gpu, const GpuSummary& summary, mig::Placement placement, bool movable);
 
   [[nodiscard]] const Ranks& ranks(ModelId m) const { return models_[m.value()].ranks; }
@@ -69,7 +69,7 @@ class Index {
   [[nodiscard]] std::uint32_t first_reusable(const Shelf& shelf, mig::Occupancy state,
                                              mig::ProfileIndex profile) const;
   // GPUs (of a model) from which a movable job can leave in this way, in blocks of 64; the caller
-  // looks at each. next() walks them in ascending order.
+  // checks each. next() goes through them in ascending order.
   [[nodiscard]] const BitRow& leavings(ModelId m) const { return models_[m.value()].nonempty; }
   [[nodiscard]] std::uint32_t next_leaving(ModelId m, std::size_t leaving,
                                            std::uint32_t from) const;

@@ -1,6 +1,6 @@
-// A job as the scheduler knows it: what was asked for (JobSpec) and where it stands (Job). What
-// the job runs (command, user, environment) is the body's affair. One rule: a job is in one place
-// or in one move, and everything else about it follows from its phase.
+// A job as the scheduler knows it: what was requested (JobSpec) and its state (Job). What the job
+// runs (command, user, environment) is known to the body only. A job is in one slot or in one move;
+// the rest follows from its phase.
 #pragma once
 
 #include <cstdint>
@@ -37,17 +37,17 @@ enum class JobPhase : std::uint8_t {
   kPlaced,    // has a place; its instance is being made
   kStarting,  // its process (or lease) is being started
   kRunning,   // ready
-  kStopping,  // told to stop; holds its slices until its last process is gone
+  kStopping,  // being stopped; holds its slices until its last process has ended
 };
 
 // Why a job is held; several causes can hold at once.
 enum HoldCause : std::uint8_t {
-  kHoldUser = 1,        // asked for
+  kHoldUser = 1,        // by its user
   kHoldUnservable = 2,  // no GPU in service has its profile
-  kHoldLimit = 4,       // its user has as much as he may have; whoever counts that ends it
+  kHoldLimit = 4,       // its user is at a limit; released by the body
 };
 
-// A place that failed this job lately; no candidate for it until then.
+// A slot that failed this job recently; no candidate for it until then.
 struct BackOff {
   GpuId gpu;
   std::uint8_t start = 0;
@@ -63,7 +63,7 @@ struct Replica {
   InstanceId instance = kNoInstance;
   RunId run = kNoRun;  // kNoRun: not started yet
   bool ready = false;
-  bool stopping = false;  // told to stop
+  bool stopping = false;  // being stopped
 
   friend bool operator==(const Replica&, const Replica&) = default;
 };
@@ -72,7 +72,7 @@ enum class MoveKind : std::uint8_t {
   kIntra,
   kInter,
   kDrain,
-  kAsked,  // by hand
+  kRequested,  // by hand
 };
 
 enum class MovePhase : std::uint8_t {
@@ -81,7 +81,7 @@ enum class MovePhase : std::uint8_t {
   kStarting,     // the replica is being started
   kSwitching,    // new traffic is being sent to the replica
   kDraining,     // the original finishes what it has; the point of commitment is behind
-  kStopping,     // the original was told to stop
+  kStopping,     // the original is being stopped
   kRollingBack,  // the replica is being removed; the job stays where it was
 };
 

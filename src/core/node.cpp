@@ -268,7 +268,7 @@ void Node::summarize(GpuId g) {
   gpu.allowed = allowed_profiles(info, present, entries(g));
 }
 
-// What of a GPU is in the index: it stays there, as it was, until the edit is over.
+// What the index has of the GPU, unchanged until the edit ends.
 Node::Edit::Edit(Node& node, GpuId gpu)
     : node_(node), id_(gpu), before_(Index::stand(node.summary(gpu), node.entries(gpu))) {
   CHECK(!std::exchange(this->gpu().edited, true));

@@ -1,8 +1,9 @@
 // Node: the state of everything the scheduler owns: GPUs with their instances, jobs, and the index
-// over them. Policies see it const. One rule: a GPU changes only inside a Node::Edit (or
-// set_movable), which tells the index what changed; so the index can never be stale.
+// over them. Policies see it const. A GPU changes only inside a Node::Edit (or set_movable), which
+// updates the index, so the index is never stale.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -73,7 +74,8 @@ class Node {
   }
   [[nodiscard]] const Index& index() const { return index_; }
   [[nodiscard]] Partitioning partitioning() const { return partitioning_; }
-  // FragCost over the common denominator of all models here, to compare GPUs of different ones.
+  // FragCost over the common denominator of all models of the node, to compare GPUs of different
+  // ones.
   [[nodiscard]] std::int64_t cost(ModelId m, mig::Occupancy o) const {
     return models_[m.value()].cost_scale * model(m).frag_units(o);
   }
@@ -93,19 +95,22 @@ class Node {
 
   // Jobs.
   [[nodiscard]] const Job& job(JobSlot s) const { return jobs_[s.value()]; }
-  // Whoever asks for it this way is taken to change it.
+  // Marks the job as changed.
   [[nodiscard]] Job& job(JobSlot s) {
     if (touched_.on()) touched_.add(s);
     return jobs_[s.value()];
   }
-  // For its neighbours in the queue only: they are not saved, so they count as no change.
+  // For queue links only: they are not saved, so this does not mark the job as changed.
   [[nodiscard]] Job& queue_links(JobSlot s) { return jobs_[s.value()]; }
   [[nodiscard]] JobSlot find_job(JobId id) const { return job_ids_.find(id); }
   [[nodiscard]] std::size_t job_count() const { return job_ids_.size(); }
   [[nodiscard]] std::vector<JobSlot> jobs_by_id() const;  // O(n log n): not for every step
   // Jobs that could be moved but for their cooldown, in no particular order.
   [[nodiscard]] std::span<const JobSlot> cooling() const { return cooling_; }
-  void add_cooling(JobSlot s) { cooling_.push_back(s); }
+  // No-op if it cools down already: a job moved by hand within its cooldown begins a new one.
+  void add_cooling(JobSlot s) {
+    if (std::ranges::find(cooling_, s) == cooling_.end()) cooling_.push_back(s);
+  }
   void drop_cooling(JobSlot s) { std::erase(cooling_, s); }
   JobSlot add_job(const JobSpec& spec, ProfileName profile);
   void remove_job(JobSlot s);
@@ -119,7 +124,7 @@ class Node {
   void set_next_order(std::uint64_t order) { next_order_ = order; }
   JobSlot restore_job(const Job& job);  // its id must be free
 
-  // What a policy may also look at.
+  // Also for policies.
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] JobSlot queue_head() const { return queue_head_; }
@@ -136,10 +141,10 @@ class Node {
     moves_ = static_cast<std::uint32_t>(static_cast<int>(moves_) + change);
   }
 
-  // The one change to a GPU that every job brings: short, because nothing else depends on it.
+  // The one change to a GPU that every job causes: short, because nothing else depends on it.
   void set_movable(GpuId g, InstanceId id, bool movable);
 
-  // Changes to one GPU. The index learns of them when the edit is over; nobody asks it before.
+  // Changes to one GPU. The index is updated at the end of the edit and is not used before.
   class Edit {
    public:
     Edit(Node& node, GpuId gpu);

@@ -1,7 +1,7 @@
-// What a policy is: a pure function from the state of the node to data. A placement policy gives
-// every candidate a key, and the smallest key wins; so that any decision can be explained by the
-// first part of the key that differs. A migration policy answers with at most one move. One rule:
-// a policy returns data; only the scheduler turns it into actions.
+// A policy is a pure function from the state of the node to data. A placement policy gives every
+// candidate a key, and the smallest key wins, so that any decision can be explained by the first
+// part of the key that differs. A migration policy answers with at most one move. Only the
+// scheduler turns this data into actions.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace tangram::core {
 
 class Node;
 
-// A place for an instance: on this GPU at this start, reusing an idle instance or not.
+// A GPU and a start for an instance, reusing an idle instance or not.
 struct Slot {
   GpuId gpu;
   std::uint8_t start = 0;
@@ -47,7 +47,7 @@ struct PlacementPolicy {
   std::string_view queue = "fcfs";  // the order of the waiting jobs it is meant for
 };
 
-// What the order of the queue looks at.
+// What the queue policy compares.
 struct Waiting {
   std::uint64_t order = 0;  // of submission
   int memory_slices = 0;
@@ -71,8 +71,8 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-// The answer of a migration policy. Restrained: there would be a move, but restraint forbids it
-// now; ask again at `retry` at the latest (or when tuning or the first waiting job changes).
+// The answer of a migration policy. Restrained: there is a move, but restraint forbids it now; plan
+// again at `retry` at the latest (or when tuning or the first waiting job changes).
 struct Answer {
   std::optional<Move> move;
   bool restrained = false;

@@ -1,9 +1,9 @@
-// Ranks: everything about the order of preference of one GPU model that does not depend on which
-// GPUs there are. For an arrival: all occupancy states that can take a profile, the best first
-// (Lazy before Busy, then the lowest resulting FragCost). For an inter-GPU move: all ways a job
-// can leave a GPU (state, profile, start), the lowest FragCost left behind first. The index keeps
-// one bit per rank, so the best non-empty state is a find-first-bit. One rule: it depends on the
-// model and the threshold only, and is computed anew when the threshold changes.
+// Ranks: everything about the order of preference of one GPU model that does not depend on the GPUs
+// of the node. For an arrival: all occupancy states that can take a profile, the best first (Lazy
+// before Busy, then the lowest resulting FragCost). For an inter-GPU move: all ways a job can leave
+// a GPU (state, profile, start), the lowest remaining FragCost first. The index keeps one bit per
+// rank, so the best non-empty state is a find-first-bit. Depends on the model and the threshold
+// only; recomputed when the threshold changes.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Scheduler::restore(): a scheduler from saved state. The input is checked twice: before anything
 // is built (saved_checks.cpp), so that building cannot fail a CHECK, and afterwards, when jobs and
-// instances can be held against each other (restored_checks.cpp). One rule: what follows from the
-// rest is computed, never trusted: the queue, occupancies, the index, the number of moves.
+// instances can be compared (restored_checks.cpp). What follows from the rest is computed and not
+// read: the queue, occupancies, the index, the number of moves.
 #include <algorithm>
 #include <utility>
 
@@ -50,7 +50,7 @@ Result<void> Scheduler::restore_jobs(const Saved& saved) {
   for (const SavedJob& each : saved.jobs) {
     const auto profile = node_.find_name(each.profile);
     if (!profile) {
-      return unsound(cat("job ", each.job.id.value(), " asks for ", tangram::quoted(each.profile),
+      return unsound(cat("job ", each.job.id.value(), " requests ", tangram::quoted(each.profile),
                          ", which no GPU has"));
     }
     Job job = each.job;
@@ -97,11 +97,11 @@ void Scheduler::restore_queue() {
 }
 
 Result<void> Scheduler::restore_rest(const SavedRest& rest) {
-  for (const GpuId g : rest.ask) ask_.insert(g.value(), node_.gpu_count());
-  for (const GpuId g : rest.asleep) asleep_.insert(g.value(), node_.gpu_count());
+  for (const GpuId g : rest.to_plan) to_plan_.insert(g.value(), node_.gpu_count());
+  for (const GpuId g : rest.restrained) restrained_.insert(g.value(), node_.gpu_count());
   for (const Timer& timer : rest.timers) timers_.add(timer);
   for (const SavedQuarantine& q : rest.quarantines) {
-    quarantines_.push_back({q.gpu, q.instance, q.failures, q.asked});
+    quarantines_.push_back({q.gpu, q.instance, q.failures, q.attempting});
   }
   for (const JobId id : rest.cooling) {
     const JobSlot s = node_.find_job(id);
@@ -118,7 +118,7 @@ Result<void> Scheduler::restore_rest(const SavedRest& rest) {
   next_instance_ = rest.next_instance;
   next_run_ = rest.next_run;
   woken_at_ = rest.woken_at;
-  head_order_ = rest.head_order.value_or(kNobody);
+  head_order_ = rest.head_order.value_or(kNoHead);
   try_queue_ = rest.try_queue;
   return {};
 }

@@ -1,5 +1,5 @@
-// See saved_checks.hpp: a node built from saved state, its jobs held against its instances. These
-// are invariants that hold after every step; a scheduler that was saved has them.
+// See saved_checks.hpp: a node built from saved state, its jobs compared with its instances. These
+// invariants hold after every step.
 #include <vector>
 
 #include "base/text.hpp"
@@ -9,12 +9,12 @@
 namespace tangram::core {
 namespace {
 
-// Why the entry and its owner do not fit each other; nothing if they do.
+// Why the entry and its owner do not match; nothing if they do.
 std::string wrong_owner(const Node& node, GpuId g, const Entry& e) {
   const bool promised = e.state == EntryState::kReserved || e.state == EntryState::kCreating;
   if (e.job == kNoJob) {
     const bool ownerless = e.state != EntryState::kHeld && e.state != EntryState::kReserved;
-    return ownerless && !e.movable && !e.leaving ? "" : "is held by nobody";
+    return ownerless && !e.movable && !e.leaving ? "" : "is held by no job";
   }
   if (e.state != EntryState::kHeld && !promised) return "has a job and cannot";
   const Job& job = node.job(e.job);
@@ -29,7 +29,7 @@ std::string wrong_owner(const Node& node, GpuId g, const Entry& e) {
   return e.movable == movable && e.leaving == leaving ? "" : "has wrong flags";
 }
 
-// Why the job's places are not its own; nothing if they are.
+// Why the job's slots are not its own; nothing if they are.
 std::string wrong_place(const Node& node, JobSlot s) {
   const Job& job = node.job(s);
   if (job.phase == JobPhase::kHeld || job.phase == JobPhase::kQueued) {

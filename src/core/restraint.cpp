@@ -42,7 +42,7 @@ std::optional<Target> best_target(const Node& node, const Job& job, GpuId to, mi
   const Gpu& gpu = node.gpu(to);
   const mig::Model& model = node.model(gpu.model);
   std::optional<Target> best;
-  const auto visit = [&](const Slot& slot) {
+  const auto on_candidate = [&](const Slot& slot) {
     const auto profile = *node.profile_on(gpu.model, job.profile);
     const mig::Occupancy after = model.with(base, {profile, slot.start});
     if (takes_place_of_head(node, gpu.model, gpu.projected, after)) {
@@ -59,7 +59,7 @@ std::optional<Target> best_target(const Node& node, const Job& job, GpuId to, mi
     };
     if (!best || key(target) < key(*best)) best = target;
   };
-  for_each_candidate(node, Request{.profile = job.profile}, to, false, visit);
+  for_each_candidate(node, Request{.profile = job.profile}, to, false, on_candidate);
   return best;
 }
 

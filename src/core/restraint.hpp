@@ -1,6 +1,6 @@
-// Restraint: what may keep a wanted move from being made now. Asked by the migration policies, so
-// that a restrained move is known as such and asked again. One rule: restraint never changes which
-// move is better, only which are possible.
+// Restraint: what may prevent a wanted move now. Migration policies check it, so that a restrained
+// move is known as such and planned again. Restraint never changes which move is better, only which
+// are possible.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ namespace tangram::core {
 // The earliest instant at which moves may begin by the daily window; `now` if it is open.
 [[nodiscard]] Instant window_opens(const DayWindow& window, Instant now);
 
-// The back-off of this place for this job, if it is still running.
+// The back-off of this slot for this job, if it has not ended.
 [[nodiscard]] const BackOff* backed_off(const Job& job, GpuId gpu, int start, Instant now);
 
-// protect_head: whether going from one occupancy to the other takes a place from the first
+// protect_head: whether changing from one occupancy to the other takes a slot from the first
 // waiting job.
 [[nodiscard]] bool takes_place_of_head(const Node& node, ModelId model, mig::Occupancy before,
                                        mig::Occupancy after);
@@ -33,9 +33,9 @@ struct Restrained {
   [[nodiscard]] Answer answer() const { return {std::nullopt, any, retry}; }
 };
 
-// Where a job would best go on GPU `to` (§IV-D): among the starts that are free as the GPU is, the
-// lowest FragCost when `base` (the GPU as if all moves were over, without the job) has it; ties:
-// reuse, then the highest start. Starts that restraint forbids are left out and noted.
+// The best start for a job on GPU `to` (§IV-D): among the starts that are free on the GPU as it is,
+// the lowest FragCost when `base` (the GPU after all moves, without the job) has it; ties: reuse,
+// then the highest start. Starts that restraint forbids are skipped and recorded.
 struct Target {
   Slot slot;
   std::int64_t cost = 0;

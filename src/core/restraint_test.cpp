@@ -1,5 +1,6 @@
 // Restraint: when the daily window opens, checked at every quarter of an hour against a search
-// minute by minute, over midnight and before the clock's origin; back-offs and who may be moved.
+// minute by minute, over midnight and before the clock's origin; back-offs; which jobs may be
+// moved.
 #include "core/restraint.hpp"
 
 #include <chrono>

@@ -58,15 +58,15 @@ SavedRest Scheduler::saved_rest() const {
                  .next_run = next_run_,
                  .try_queue = try_queue_,
                  .head_order = {},
-                 .ask = members(ask_),
-                 .asleep = members(asleep_),
+                 .to_plan = members(to_plan_),
+                 .restrained = members(restrained_),
                  .timers = timers_.sorted(),
                  .quarantines = {},
                  .cooling = {},
                  .recent = {}};
-  if (head_order_ != kNobody) rest.head_order = head_order_;
+  if (head_order_ != kNoHead) rest.head_order = head_order_;
   for (const Quarantine& q : quarantines_) {
-    rest.quarantines.push_back({q.gpu, q.instance, q.failures, q.asked});
+    rest.quarantines.push_back({q.gpu, q.instance, q.failures, q.attempting});
   }
   for (const JobSlot s : node_.cooling()) rest.cooling.push_back(node_.job(s).id);
   for (const ProfileName p : node_.recent_requests()) rest.recent.push_back(node_.name(p));

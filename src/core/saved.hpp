@@ -1,7 +1,6 @@
-// Saved: the whole state of a scheduler as plain data, so that a body can keep it where it survives
-// the process. A scheduler restored from it goes on exactly as the one that was saved would have:
-// the same events give the same actions. One rule: nothing here refers to memory of the scheduler;
-// jobs are named by id.
+// Saved: the whole state of a scheduler as plain data, so that a body can store it. A scheduler
+// restored from it continues exactly as the saved one would have: the same events give the same
+// actions. Contains no references to the scheduler's memory; jobs are named by id.
 #pragma once
 
 #include <cstdint>
@@ -65,13 +64,13 @@ struct SavedQuarantine {
   GpuId gpu;
   InstanceId instance;
   int failures = 0;
-  bool asked = false;
+  bool attempting = false;
 
   friend bool operator==(const SavedQuarantine&, const SavedQuarantine&) = default;
 };
 
-// What belongs to no job and no GPU. The order of the queue is not here: at any time it is the
-// order of the queued jobs by the queue policy that the tuning names.
+// State of no particular job or GPU. The order of the queue is not here: it follows from the queued
+// jobs and the tuning's queue policy.
 struct SavedRest {
   Partitioning partitioning = Partitioning::kDynamic;
   Tuning tuning;
@@ -82,8 +81,8 @@ struct SavedRest {
   std::uint32_t next_run = 1;
   bool try_queue = false;
   std::optional<std::uint64_t> head_order;  // of the job that protect_head protected last
-  std::vector<GpuId> ask;                   // ascending; GPUs that await planning
-  std::vector<GpuId> asleep;                // ascending; those that restraint keeps
+  std::vector<GpuId> to_plan;               // ascending; GPUs that await planning
+  std::vector<GpuId> restrained;            // ascending; those that restraint keeps
   std::vector<Timer> timers;                // the earliest first
   std::vector<SavedQuarantine> quarantines;
   std::vector<JobId> cooling;       // as Node::cooling()
@@ -100,8 +99,8 @@ struct Saved {
   friend bool operator==(const Saved&, const Saved&) = default;
 };
 
-// What changed since the last time it was asked. No job is both among `jobs` and gone; one that is
-// gone may never have been seen.
+// What changed since the previous call. No job is both among `jobs` and `gone`; a gone job may
+// never have been in `jobs`.
 struct SavedChanges {
   std::vector<SavedGpu> gpus;  // by id
   std::vector<SavedJob> jobs;  // by id

@@ -9,7 +9,7 @@
 namespace tangram::core {
 namespace {
 
-constexpr std::size_t kMostEntries = std::size_t{2} * mig::kMaxMemorySlices;
+constexpr std::size_t kMaxEntries = std::size_t{2} * mig::kMaxMemorySlices;
 constexpr std::size_t kMostModels = 0xFE;
 
 // The numbers that saved state may use.
@@ -40,7 +40,7 @@ std::string wrong_entries(const SavedGpu& gpu) {
   for (const SavedEntry& e : gpu.entries) {
     if (e.state > EntryState::kForeign) return "an instance in no known state";
     if (!legal(*gpu.model, e.placement)) return "an instance where none can be";
-    if (e.movable && e.state != EntryState::kHeld) return "a movable instance that nobody holds";
+    if (e.movable && e.state != EntryState::kHeld) return "a movable instance that no job holds";
     const unsigned range = gpu.model->range(e.placement);
     const bool takes = occupies(e);
     const bool is_physical = e.state != EntryState::kReserved;
@@ -73,7 +73,7 @@ Result<void> check_gpu(const SavedGpu& gpu, std::size_t number, Partitioning par
   if (gpu.id.value() != number) return has(cat("the number ", gpu.id.value()));
   if (gpu.model == nullptr) return has("no model");
   if (gpu.health > Health::kLost) return has("no known health");
-  if (gpu.entries.size() > kMostEntries) return has("more instances than fit");
+  if (gpu.entries.size() > kMaxEntries) return has("more instances than fit");
   if (gpu.health == Health::kLost && !gpu.entries.empty()) return has("instances, and is lost");
   if (gpu.draining && !gpu.cordoned) return has("a drain without a cordon");
   if (const std::string what = wrong_layout(gpu, partitioning); !what.empty()) return has(what);
@@ -83,7 +83,7 @@ Result<void> check_gpu(const SavedGpu& gpu, std::size_t number, Partitioning par
 
 bool known_words(const Job& job) {
   return job.kind <= JobKind::kLease && job.phase <= JobPhase::kStopping &&
-         job.restart <= Restart::kAlways && job.move_kind <= MoveKind::kAsked &&
+         job.restart <= Restart::kAlways && job.move_kind <= MoveKind::kRequested &&
          job.move <= MovePhase::kRollingBack &&
          job.holds <= (kHoldUser | kHoldUnservable | kHoldLimit);
 }
@@ -152,14 +152,12 @@ Result<void> check_rest(const SavedRest& rest, const Bounds& bounds) {
     return there(q.gpu) && q.failures >= 0;
   };
   if (rest.partitioning > Partitioning::kStatic) return unsound("an unknown partitioning");
-  if (!std::ranges::all_of(rest.ask, there) || !std::ranges::all_of(rest.asleep, there)) {
+  if (!std::ranges::all_of(rest.to_plan, there) || !std::ranges::all_of(rest.restrained, there)) {
     return unsound("a GPU that is not there awaits planning");
   }
   if (!std::ranges::all_of(rest.timers, timer_ok)) return unsound("an impossible timer");
   if (!std::ranges::all_of(rest.quarantines, quarantine_ok)) return unsound("a quarantine nowhere");
   if (rest.recent.size() > Node::kRecent) return unsound("too many recent requests");
-  std::vector<JobId> cooling = rest.cooling;
-  if (!all_differ(cooling)) return unsound("a job cools down twice");
   if (rest.next_instance == 0 || rest.next_run == 0) return unsound("numbers that begin at 0");
   return {};
 }

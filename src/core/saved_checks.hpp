@@ -1,5 +1,5 @@
-// What restore() asks of saved state before it believes it. Private to the core. One rule: whatever
-// would fail a CHECK later, or reach beyond an array, is an Error here.
+// The checks of restore() on saved state. Private to the core. Whatever would fail a CHECK later,
+// or exceed an array, is an Error here.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace tangram::core {
 
-// "The saved state of the scheduler cannot be right: ….": one way to say it.
+// The error "the saved state of the scheduler cannot be right: ….".
 [[nodiscard]] std::unexpected<Error> unsound(const std::string& what);
 
-// Numbers, placements and references, each for itself: enough to build a node from it.
+// Checks numbers, placements and references one by one: enough to build a node.
 [[nodiscard]] Result<void> check_saved(const Saved& saved);
 
-// A node that was built from it: jobs and instances agree with each other.
+// Checks a node built from it: jobs and instances must match.
 [[nodiscard]] Result<void> check_restored(const Node& node);
 
 }  // namespace tangram::core

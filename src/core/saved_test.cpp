@@ -1,5 +1,5 @@
-// Restoring what cannot be: a damaged store must give an Error, never a failed CHECK. The property
-// that a restored scheduler goes on as the original is in tests/properties/saved_test.cpp.
+// Restoring invalid state: a damaged store must give an Error, never a failed CHECK. That a
+// restored scheduler continues as the original is tested in tests/properties/saved_test.cpp.
 #include "core/saved.hpp"
 
 #include <functional>
@@ -86,7 +86,7 @@ TEST(Saved, ChangesAreOnlyWhatChanged) {
   const SavedChanges more = s.take_changes();
   EXPECT_TRUE(more.jobs.empty());
   EXPECT_EQ(more.jobs_gone, (std::vector{JobId(5)}));
-  // Submitting does not touch those that wait already.
+  // Submitting does not touch the jobs that are waiting.
   s.step(s.node().now(), JobSubmitted{{.id = JobId(6), .profile = "1g.5gb"}}, out);
   EXPECT_EQ(s.take_changes().jobs.size(), 1U);
 }
@@ -122,12 +122,12 @@ TEST(Saved, NonsenseIsRefused) {
       {"where none", [](Saved& s) { entry(s, 0).placement.start = 3; }},
       {"where none", [](Saved& s) { entry(s, 0).placement.profile = mig::ProfileIndex(99); }},
       {"no known state", [](Saved& s) { entry(s, 0).state = static_cast<EntryState>(7); }},
-      {"nobody holds", [](Saved& s) { entry(s, 0).state = EntryState::kIdle; }},
+      {"no job holds", [](Saved& s) { entry(s, 0).state = EntryState::kIdle; }},
       {"flags", [](Saved& s) { entry(s, 0).movable = false; }},
       {"flags", [](Saved& s) { entry(s, 1).leaving = true; }},
       {"belongs to job 77", [](Saved& s) { entry(s, 0).job = JobId(77); }},
       {"not where its job is", [](Saved& s) { entry(s, 1).job = JobId(4); }},
-      {"held by nobody", [](Saved& s) { entry(s, 1).job.reset(); }},
+      {"held by no job", [](Saved& s) { entry(s, 1).job.reset(); }},
       {"twice", [](Saved& s) { entry(s, 1).id = entry(s, 0).id; }},
       {"impossible number", [](Saved& s) { entry(s, 1).id = InstanceId(1000); }},
       {"impossible number", [](Saved& s) { entry(s, 1).id = kNoInstance; }},
@@ -149,13 +149,12 @@ TEST(Saved, NonsenseIsRefused) {
       {"flags", [](Saved& s) { job(s, 1).job.move = MovePhase::kStarting; }},
       {"does not move", [](Saved& s) { job(s, 1).job.replica.ready = true; }},
       {"partitioning", [](Saved& s) { s.rest.partitioning = static_cast<Partitioning>(2); }},
-      {"planning", [](Saved& s) { s.rest.ask = {GpuId(2)}; }},
-      {"planning", [](Saved& s) { s.rest.asleep = {GpuId(2)}; }},
+      {"planning", [](Saved& s) { s.rest.to_plan = {GpuId(2)}; }},
+      {"planning", [](Saved& s) { s.rest.restrained = {GpuId(2)}; }},
       {"timer", [](Saved& s) { s.rest.timers = {{.kind = TimerKind::kLayout, .gpu = GpuId(2)}}; }},
       {"timer", [](Saved& s) { s.rest.timers = {{.kind = static_cast<TimerKind>(7)}}; }},
       {"quarantine", [](Saved& s) { s.rest.quarantines = {{GpuId(2), InstanceId(1), 0, false}}; }},
       {"cools down", [](Saved& s) { s.rest.cooling = {JobId(99)}; }},
-      {"cools down twice", [](Saved& s) { s.rest.cooling = {JobId(1), JobId(1)}; }},
       {"on no GPU", [](Saved& s) { s.rest.recent = {"9g.99gb"}; }},
       {"too many recent", [](Saved& s) { s.rest.recent.resize(65, "1g.5gb"); }},
       {"begin at 0", [](Saved& s) { s.rest.next_run = 0; }},
@@ -170,6 +169,15 @@ TEST(Saved, NonsenseIsRefused) {
     EXPECT_THAT(restored.error().message,
                 ::testing::AnyOf(HasSubstr(damage.why), HasSubstr("does not know")));
   }
+}
+
+// Written by versions that entered a job again when it was moved within its cooldown.
+TEST(Saved, RepeatedCooldownIsRepaired) {
+  Saved repeated = some_scheduler().save();
+  repeated.rest.cooling = {JobId(1), JobId(1)};
+  const auto restored = Scheduler::restore(repeated, kPolicies);
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(restored->save().rest.cooling, std::vector{JobId(1)});
 }
 
 }  // namespace

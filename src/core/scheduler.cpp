@@ -20,7 +20,7 @@ void Scheduler::step(Instant now, const Event& event, Actions& out) {
   std::visit([this](const auto& e) { on(e); }, event);
   run_timers();  // after the event, which may say that a GPU is lost
   settle();
-  ask_to_be_woken();
+  request_wake_up();
   out_ = nullptr;
 }
 
@@ -35,9 +35,9 @@ void Scheduler::run_timers() {
         break;
       }
       case TimerKind::kPlan:
-        if (!asleep_.contains(timer->gpu.value())) break;
-        asleep_.erase(timer->gpu.value());
-        ask_.insert(timer->gpu.value(), node_.gpu_count());
+        if (!restrained_.contains(timer->gpu.value())) break;
+        restrained_.erase(timer->gpu.value());
+        to_plan_.insert(timer->gpu.value(), node_.gpu_count());
         break;
       case TimerKind::kQueue:
         try_queue_ = true;
@@ -62,13 +62,13 @@ void Scheduler::run_timers() {
 void Scheduler::settle() {
   if (try_queue_) try_queue();
   const JobSlot head = node_.queue_head();
-  const std::uint64_t head_order = head == kNoJob ? kNobody : look(head).order;
-  if (head_order != head_order_) wake_sleepers();  // protect_head protects another one now
+  const std::uint64_t head_order = head == kNoJob ? kNoHead : look(head).order;
+  if (head_order != head_order_) replan_restrained();  // protect_head protects another one now
   head_order_ = head_order;
   plan();
 }
 
-void Scheduler::ask_to_be_woken() {
+void Scheduler::request_wake_up() {
   const auto next = timers_.next();
   if (!next || (woken_at_ && *woken_at_ <= *next)) return;
   woken_at_ = next;

@@ -1,16 +1,16 @@
 // Scheduler: the paper's method as a pure state machine. The daemon drives it in real time, the
-// simulator in virtual time; both feed events to step() and perform the actions it gives.
+// simulator in virtual time; both feed events to step() and perform the actions it returns.
 //
 // The life of a job: submitted → waits (first come, first served, strict) → placed (a slot is
-// reserved, idle instances in its way are destroyed, its own is created; or an idle one is reused)
+// reserved, overlapping idle instances are destroyed, its own is created; or an idle one is reused)
 // → started → running → exited or stopped → its instance is idle. The life of a move (§IV-D):
-// target instance → replica started → ready → traffic switched (the point of commitment) →
-// original drained → original stopped. Before that point every failure rolls back; after it the
-// move goes forward.
+// target instance → replica started → ready → traffic switched (the point of commitment) → original
+// drained → original stopped. Before that point every failure rolls back; after it the move goes
+// forward.
 //
-// After each event: the queue is tried if something changed for its head, then moves are planned
-// for the GPUs that jobs have left. One rule: step() is a function of the state, the time and the
-// event: no I/O, no clock, no randomness, no unordered iteration.
+// After each event, the queue is tried if something changed for its head; then moves are planned
+// for the GPUs that jobs have left. step() is a function of the state, the time and the event: no
+// I/O, no clock, no randomness, no unordered iteration.
 #pragma once
 
 #include <cstdint>
@@ -51,22 +51,22 @@ class Scheduler {
   [[nodiscard]] const Policies& policies() const { return policies_; }
   [[nodiscard]] std::vector<JobId> waiting() const;  // in the order of the queue
   [[nodiscard]] std::size_t waiting_count() const { return queue_length_; }
-  // Those in the queue before which a job of this profile and order of submission would not come.
+  // The queued jobs before which a job of this profile and order of submission would not come.
   [[nodiscard]] std::vector<JobId> ahead_of(ProfileName profile, std::uint64_t order) const;
   [[nodiscard]] bool awaits_planning(GpuId g) const {
-    return ask_.contains(g.value()) || asleep_.contains(g.value());
+    return to_plan_.contains(g.value()) || restrained_.contains(g.value());
   }
-  // The WakeAt that is out, for a body that was restarted.
+  // The outstanding WakeAt, for a body that was restarted.
   [[nodiscard]] std::optional<Instant> woken_at() const { return woken_at_; }
   void reserve_gpus(std::uint32_t count) { node_.reserve_gpus(count); }
 
-  // Between two steps: the whole state, and a scheduler that goes on from it exactly as this one
-  // would. `policies` must be those that the saved tuning names. What cannot be the state of a
-  // scheduler (a damaged store) is refused.
+  // Between two steps: the whole state, and a scheduler that continues from it exactly as this one
+  // would. `policies` must be those that the saved tuning names. Fails if the state is invalid (a
+  // damaged store).
   [[nodiscard]] Saved save() const;
   [[nodiscard]] static Result<Scheduler> restore(const Saved& saved, const Policies& policies);
-  // From now on: what changes is noted, and given (perhaps with some that did not change) by
-  // take_changes(), which begins anew. Costs nothing until it is turned on.
+  // Records changes from now on; take_changes() returns them (perhaps with unchanged ones) and
+  // starts over. Costs nothing until it is turned on.
   void track_changes() { node_.touched().turn_on(); }
   [[nodiscard]] SavedChanges take_changes();
 
@@ -118,7 +118,7 @@ class Scheduler {
     GpuId gpu;
     InstanceId instance;
     int failures = 0;
-    bool asked = false;  // its destruction is being tried
+    bool attempting = false;  // its destruction is being tried
   };
   void on(const ForeignSeen& e);
   void on(const ForeignGone& e);
@@ -133,7 +133,7 @@ class Scheduler {
   // scheduler_moves.cpp
   void on(const TrafficSwitched& e);
   void on(const TrafficDrained& e);
-  void on(const MoveAsked& e);
+  void on(const MoveRequested& e);
   void plan();
   void plan_drains();
   bool drain_one(GpuId gpu);
@@ -147,8 +147,8 @@ class Scheduler {
   void close_move(JobSlot s, MoveNews news);
   void back_off(Job& job, GpuId gpu, std::uint8_t start);
   void begin_cooldown(JobSlot s);
-  void ask_later(GpuId gpu, Instant retry);
-  void wake_sleepers();
+  void plan_later(GpuId gpu, Instant retry);
+  void replan_restrained();
 
   // scheduler_gpus.cpp
   void on(const GpuAdded& e);
@@ -174,9 +174,8 @@ class Scheduler {
   // scheduler.cpp
   void run_timers();
   void settle();
-  void ask_to_be_woken();
-  // To look at a job and not change it: node_.job() of a scheduler that is not const notes a
-  // change.
+  void request_wake_up();
+  // Read-only access: node_.job() of a non-const scheduler marks the job as changed.
   [[nodiscard]] const Job& look(JobSlot s) const { return node_.job(s); }
   [[nodiscard]] bool known(GpuId gpu) const { return gpu.value() < node_.gpu_count(); }
   void report(const Job& job, JobNews news) { out_->emplace_back(JobReport{job.id, news}); }
@@ -185,16 +184,16 @@ class Scheduler {
   Policies policies_;
   Actions* out_ = nullptr;  // during a step
   Timers timers_;
-  std::optional<Instant> woken_at_;  // the WakeAt that is out
+  std::optional<Instant> woken_at_;  // the outstanding WakeAt
   std::uint32_t next_instance_ = 1;
   std::uint32_t next_run_ = 1;
   JobSlot queue_tail_ = kNoJob;
   std::size_t queue_length_ = 0;
   bool try_queue_ = false;
-  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
-  std::uint64_t head_order_ = kNobody;  // of the job that protect_head protected last
-  GpuSet ask_;                          // GPUs that await planning
-  GpuSet asleep_;  // those of them that restraint keeps; asked again by timer or change
+  static constexpr std::uint64_t kNoHead = ~std::uint64_t{0};
+  std::uint64_t head_order_ = kNoHead;  // of the job that protect_head protected last
+  GpuSet to_plan_;                      // GPUs that await planning
+  GpuSet restrained_;  // those whose moves are restrained; planned again by timer or change
   GpuSet draining_;
   std::vector<Quarantine> quarantines_;
 };

@@ -1,5 +1,5 @@
-// GPUs: added, lost, unresponsive, cordoned, drained; and the change of tuning. One rule: nothing
-// is asked of a lost GPU, and whatever was on it is told.
+// GPUs: added, lost, unresponsive, cordoned, drained; and changes of tuning. No action is issued
+// for a lost GPU, and every job on it is handled.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -17,7 +17,7 @@ void Scheduler::on(const GpuAdded& e) {
   review_servable();
 }
 
-// Static partitioning: makes what the layout of the GPU lacks and nothing stands in the way of.
+// Static partitioning: creates the instances of the layout that are missing and not blocked.
 void Scheduler::repair_layout(GpuId gpu) {
   if (node_.gpu(gpu).health != Health::kOk || node_.layout(gpu).empty()) return;
   const mig::Model& model = node_.model(gpu);
@@ -59,8 +59,8 @@ void Scheduler::lose(GpuId gpu) {
   }
   Node::Edit(node_, gpu).clear();
   std::erase_if(quarantines_, [&](const Quarantine& q) { return q.gpu == gpu; });
-  if (asleep_.contains(gpu.value())) asleep_.erase(gpu.value());
-  if (ask_.contains(gpu.value())) ask_.erase(gpu.value());
+  if (restrained_.contains(gpu.value())) restrained_.erase(gpu.value());
+  if (to_plan_.contains(gpu.value())) to_plan_.erase(gpu.value());
   if (draining_.contains(gpu.value())) {
     draining_.erase(gpu.value());
     Node::Edit(node_, gpu).gpu().draining = false;  // cordoned it stays
@@ -68,10 +68,10 @@ void Scheduler::lose(GpuId gpu) {
   }
   std::ranges::sort(jobs, {}, [&](JobSlot s) { return node_.job(s).id; });
   for (const JobSlot s : jobs) lose_replica_of(s, gpu);
-  if (ask_.contains(gpu.value())) ask_.erase(gpu.value());
+  if (to_plan_.contains(gpu.value())) to_plan_.erase(gpu.value());
 }
 
-// Somebody removed it from under its job: for that job as if the GPU were lost.
+// Another program removed the instance of a job: for that job as if the GPU were lost.
 void Scheduler::lose_instance(GpuId gpu, InstanceId instance) {
   const JobSlot s = node_.find(gpu, instance)->job;
   {
@@ -97,7 +97,7 @@ void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
     return;
   }
   const bool alone = !job.moving() || job.move == MovePhase::kRollingBack;
-  // The replica is all there is, or is the job already because the original was told to stop.
+  // Only the replica is left, or it is the job already because the original is being stopped.
   const bool all_in_replica =
       main_lost || job.main.run == kNoRun || job.move == MovePhase::kStopping;
   if ((main_lost && alone) || (replica_lost && all_in_replica)) report(job, JobNews::kLost);
@@ -160,7 +160,7 @@ void Scheduler::on(const TuningChanged& e) {
     for (const JobSlot s : waiting) enqueue(s);
   }
   try_queue_ = true;
-  wake_sleepers();
+  replan_restrained();
 }
 
 void Scheduler::on(const WakeUp&) {}  // the timers have run

@@ -1,7 +1,6 @@
-// Instances: reserved, created, reused, destroyed. A slot is reserved at
-// once; the driver is asked to create it when nothing that overlaps it is left; only idle
-// instances that overlap (or alone stand in the way of an instance limit) are destroyed, and only
-// then. One rule: an instance that a job holds is never destroyed.
+// Instances: reserved, created, reused, destroyed. A slot is reserved at once; its creation is
+// requested when no overlapping instance is left. Only idle instances that overlap (or are the only
+// cause of an instance limit) are destroyed, and only then; an instance that a job holds never is.
 #include <algorithm>
 #include <array>
 
@@ -45,7 +44,7 @@ InstanceId Scheduler::reserve(JobSlot s, GpuId gpu, std::uint8_t start) {
   return id;
 }
 
-// Destroys the idle instances that overlap a promised one, and those that alone break a limit for
+// Destroys the idle instances that overlap a reserved one, and those that alone break a limit for
 // it, the lowest start first.
 void Scheduler::clear_way(Node::Edit& edit, const Entry& promised) {
   const mig::Model& model = node_.model(edit.gpu().model);
@@ -77,8 +76,9 @@ void Scheduler::clear_way(Node::Edit& edit, const Entry& promised) {
   }
 }
 
-// For every promised instance: destroys what is idle and in its way, and asks the driver for it
-// once nothing physical is. Called whenever something on the GPU came, went or became idle.
+// For every reserved instance: destroys idle instances in its way, and requests its creation once
+// nothing physical is. Called whenever an instance on the GPU is created, destroyed or becomes
+// idle.
 void Scheduler::make_way(Node::Edit& edit) {
   const mig::Model& model = node_.model(edit.gpu().model);
   if (edit.gpu().health != Health::kOk) return;
@@ -123,7 +123,7 @@ void Scheduler::on(const InstanceCreated& e) {
   {
     Node::Edit edit(node_, e.gpu);
     edit.entry(e.instance).state = owner == kNoJob ? EntryState::kIdle : EntryState::kHeld;
-    make_way(edit);  // nobody may want it any more, but somebody its slices
+    make_way(edit);  // perhaps unwanted by now, but others may want its slices
   }
   if (owner != kNoJob) {
     instance_ready(owner, e.instance);
@@ -141,7 +141,7 @@ void Scheduler::on(const InstanceDestroyed& e) {
   if (entry->state != EntryState::kDestroying && !quarantined) return;
   if (quarantined) {
     out_->emplace_back(GpuReport{e.gpu, GpuNews::kQuarantineEnded, entry->placement});
-    ask_.insert(e.gpu.value(), node_.gpu_count());  // a move may have failed on it
+    to_plan_.insert(e.gpu.value(), node_.gpu_count());  // a move may have failed on it
     forget_quarantine(e.gpu, e.instance);
   }
   Node::Edit edit(node_, e.gpu);
@@ -202,7 +202,7 @@ void Scheduler::create_failed(const ActionFailed& e) {
   }
 }
 
-// Gives up an instance that is not there yet; if the driver is at it, it will be idle.
+// Gives up an instance that does not exist yet; if the driver is creating it, it will be idle.
 void Scheduler::abandon(const Replica& replica) {
   const Entry* entry = node_.find(replica.gpu, replica.instance);
   if (entry == nullptr) return;

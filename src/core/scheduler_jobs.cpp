@@ -1,5 +1,5 @@
-// The life of a job outside of moves: submitted, started, exited, cancelled, restarted. One rule:
-// a job is over (finish) only when no replica of it holds an instance.
+// The life of a job outside of moves: submitted, started, exited, cancelled, restarted. A job is
+// finished only when no replica of it holds an instance.
 #include "base/check.hpp"
 #include "core/scheduler.hpp"
 
@@ -83,7 +83,8 @@ void Scheduler::stop(JobSlot s, Replica& replica) {
   out_->emplace_back(StopJob{node_.job(s).id, replica.run});
 }
 
-// What could not be stopped is told again: after a while, or when it is cancelled again.
+// A run that could not be stopped is stopped again: after a while, or when the job is cancelled
+// again.
 void Scheduler::stop_again(JobId id, RunId run) {
   const JobSlot s = node_.find_job(id);
   if (s == kNoJob || run == kNoRun) return;
@@ -129,7 +130,7 @@ void Scheduler::main_gone(JobSlot s, bool success) {
   Job& job = node_.job(s);
   switch (job.move) {
     case MovePhase::kNone:
-      ask_.insert(job.main.gpu.value(), node_.gpu_count());
+      to_plan_.insert(job.main.gpu.value(), node_.gpu_count());
       end_or_restart(s, job.ending ? !job.failed : success);
       return;
     case MovePhase::kStopping:  // as it should be
@@ -153,7 +154,7 @@ void Scheduler::main_gone(JobSlot s, bool success) {
       break;
   }
   // A normal exit (or the end after a cancel) ends both.
-  ask_.insert(job.main.gpu.value(), node_.gpu_count());
+  to_plan_.insert(job.main.gpu.value(), node_.gpu_count());
   job.ending = true;
   job.failed = !success;
   if (job.move != MovePhase::kRollingBack) roll_back(s);
@@ -181,7 +182,7 @@ void Scheduler::requeue(JobSlot s) {
   job.main = {};
   job.ending = false;
   job.failed = false;
-  job.cooldown_until = {};  // it begins anew
+  job.cooldown_until = {};  // starts over
   enqueue(s);
   report(job, JobNews::kRequeued);
   if (!node_.servable(job.profile)) hold(s, kHoldUnservable);
@@ -195,7 +196,7 @@ void Scheduler::finish(JobSlot s, JobNews news) {
   node_.remove_job(s);
 }
 
-// Its instance could not be made there: elsewhere, and in the end not at all.
+// Its instance could not be created there: tries elsewhere, and finally gives up.
 void Scheduler::create_failed_for(JobSlot s, GpuId gpu, std::uint8_t start) {
   Job& job = node_.job(s);
   ++job.create_failures;

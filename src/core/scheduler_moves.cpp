@@ -1,22 +1,21 @@
-// The life of a move, replica first (§IV-D), and the planning of moves. One rule: until traffic
-// has been switched, whatever goes wrong leaves the job where it was; after that, the move goes
-// forward.
+// The life of a move, replica first (§IV-D), and the planning of moves. Until traffic has been
+// switched, any failure leaves the job where it was; after that, the move goes forward.
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "core/asked_move.hpp"
 #include "core/candidates.hpp"
+#include "core/requested_move.hpp"
 #include "core/scheduler.hpp"
 
 namespace tangram::core {
 
-// Asks the migration policy for every GPU that awaits planning and has no move into it.
+// Calls the migration policy for every GPU that awaits planning and has no move into it.
 void Scheduler::plan() {
   if (!draining_.empty()) plan_drains();
   int questions = 0;
-  for (std::uint32_t g = ask_.first(); g != GpuSet::kNone; g = ask_.next(g + 1)) {
+  for (std::uint32_t g = to_plan_.first(); g != GpuSet::kNone; g = to_plan_.next(g + 1)) {
     if (!moves_may_begin()) return;
-    if (node_.gpu(GpuId(g)).incoming) continue;  // asked again when that move is over
+    if (node_.gpu(GpuId(g)).incoming) continue;  // planned again when that move has ended
     if (questions++ == kMostQuestionsPerStep) {
       timers_.add({.when = node_.now(), .kind = TimerKind::kWindow});  // go on at once
       return;
@@ -26,8 +25,8 @@ void Scheduler::plan() {
       begin_move(*answer.move);
       continue;
     }
-    ask_.erase(g);
-    if (answer.restrained) ask_later(GpuId(g), answer.retry);
+    to_plan_.erase(g);
+    if (answer.restrained) plan_later(GpuId(g), answer.retry);
   }
 }
 
@@ -43,22 +42,22 @@ bool Scheduler::moves_may_begin() {
   return false;
 }
 
-void Scheduler::ask_later(GpuId gpu, Instant retry) {
-  asleep_.insert(gpu.value(), node_.gpu_count());
+void Scheduler::plan_later(GpuId gpu, Instant retry) {
+  restrained_.insert(gpu.value(), node_.gpu_count());
   if (retry != Instant::max()) {
     timers_.add({.when = retry, .kind = TimerKind::kPlan, .gpu = gpu});
   }
 }
 
 // Restraint may have ended for any of them.
-void Scheduler::wake_sleepers() {
-  if (ask_.empty()) {
-    std::swap(ask_, asleep_);
+void Scheduler::replan_restrained() {
+  if (to_plan_.empty()) {
+    std::swap(to_plan_, restrained_);
     return;
   }
-  for (std::uint32_t g = asleep_.first(); g != GpuSet::kNone; g = asleep_.next(g + 1)) {
-    ask_.insert(g, node_.gpu_count());
-    asleep_.erase(g);
+  for (std::uint32_t g = restrained_.first(); g != GpuSet::kNone; g = restrained_.next(g + 1)) {
+    to_plan_.insert(g, node_.gpu_count());
+    restrained_.erase(g);
   }
 }
 
@@ -102,10 +101,10 @@ bool Scheduler::drain_one(GpuId gpu) {
   return false;
 }
 
-// By hand. Whoever asked was told whether it can be made; between then and now it may have become
-// impossible, and then nothing happens.
-void Scheduler::on(const MoveAsked& e) {
-  const auto move = asked_move(node_, policies_, e);
+// A requested move. The requester was answered whether it can be made; if it has become impossible
+// since, it is ignored.
+void Scheduler::on(const MoveRequested& e) {
+  const auto move = requested_move(node_, policies_, e);
   if (move) begin_move(*move);
 }
 
@@ -151,9 +150,9 @@ void Scheduler::on(const TrafficDrained& e) {
   stop(s, job.main);
 }
 
-// Traffic could not be sent to the run. Before the switch that takes the move back. A body that was
-// restarted asks for a switch again that was made already: that it gets no answer now cannot undo
-// it, so the original, of which nobody will say that it is drained, is stopped.
+// Traffic could not be switched to the run. Before the switch this rolls the move back. A restarted
+// body may request a switch again that was made already; a failure then cannot undo it, so the
+// original, whose draining will not be reported, is stopped.
 void Scheduler::switch_failed(JobSlot s, RunId run) {
   Job& job = node_.job(s);
   if (job.replica.run == run && job.move == MovePhase::kSwitching) {
@@ -166,7 +165,7 @@ void Scheduler::switch_failed(JobSlot s, RunId run) {
   }
 }
 
-// The replica is gone (or never came to be): what that means depends on how far the move was.
+// Handles the end of the replica, depending on how far the move was.
 void Scheduler::replica_gone(JobSlot s, bool success) {
   Job& job = node_.job(s);
   switch (job.move) {
@@ -182,7 +181,7 @@ void Scheduler::replica_gone(JobSlot s, bool success) {
         return;
       }
       [[fallthrough]];
-    case MovePhase::kSwitching:  // the original was not yet told to stop: back to it
+    case MovePhase::kSwitching:  // the original is not being stopped yet: back to it
       out_->emplace_back(SwitchTraffic{job.id, job.replica.run, job.main.run});
       [[fallthrough]];
     case MovePhase::kCreating:
@@ -191,7 +190,7 @@ void Scheduler::replica_gone(JobSlot s, bool success) {
       close_move(s, MoveNews::kRolledBack);
       if (job.main.run == kNoRun) end_or_restart(s, false);  // the original had crashed before
       return;
-    case MovePhase::kStopping:  // told to stop: the restart policy decides when it has
+    case MovePhase::kStopping:  // being stopped: then the restart policy decides
       job.ending = true;
       job.failed = !success;  // it was the job already: its normal exit is the job's
       if (!success) back_off(job, job.replica.gpu, job.replica_start);
@@ -209,7 +208,7 @@ void Scheduler::roll_back(JobSlot s) {
   Job& job = node_.job(s);
   CHECK(job.moving());
   if (job.move == MovePhase::kStopping && job.main.run != kNoRun) {
-    // Cancelled when the original was already told to stop: the replica goes too.
+    // Cancelled after the original was stopped: the replica is stopped too.
     stop(s, job.replica);
     job.move = MovePhase::kRollingBack;
     update_flags(s);
@@ -230,7 +229,7 @@ void Scheduler::roll_back(JobSlot s) {
   update_flags(s);
 }
 
-// The replica is the job from now on.
+// Makes the replica the job.
 void Scheduler::take_over(JobSlot s, MoveNews news) {
   Job& job = node_.job(s);
   const Replica replica = job.replica;
@@ -242,7 +241,7 @@ void Scheduler::take_over(JobSlot s, MoveNews news) {
   update_flags(s);
 }
 
-// The end of every move, however it ended. The GPU it went into is asked again.
+// Ends a move, however it went. The GPU it went into is planned again.
 void Scheduler::close_move(JobSlot s, MoveNews news) {
   Job& job = node_.job(s);
   const GpuId to = job.replica.gpu;
@@ -252,7 +251,7 @@ void Scheduler::close_move(JobSlot s, MoveNews news) {
   node_.add_moves(-1);
   if (node_.gpu(to).incoming) Node::Edit(node_, to).gpu().incoming = false;
   if (job.move_kind == MoveKind::kIntra || job.move_kind == MoveKind::kInter) {
-    ask_.insert(to.value(), node_.gpu_count());
+    to_plan_.insert(to.value(), node_.gpu_count());
   }
   update_flags(s);
   try_queue_ = true;
@@ -267,7 +266,7 @@ void Scheduler::begin_cooldown(JobSlot s) {
   timers_.add({.when = job.cooldown_until, .kind = TimerKind::kCooldown, .job = job.id});
 }
 
-// 30 s, doubling to an hour, for this job at this place.
+// Backs off this slot for this job: 30 s, doubling to an hour.
 void Scheduler::back_off(Job& job, GpuId gpu, std::uint8_t start) {
   auto known = std::ranges::find_if(
       job.back_offs, [&](const BackOff& b) { return b.gpu == gpu && b.start == start; });

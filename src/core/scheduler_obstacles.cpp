@@ -1,6 +1,6 @@
-// What stands on a GPU and is not to be had: instances whose destruction failed, instances with a
-// process nobody knows, foreign instances. What was only promised in their place is withdrawn. One
-// rule: nothing of this kind is touched but by trying its destruction again.
+// Instances on a GPU that cannot be used: those whose destruction failed, those with an unknown
+// process, foreign ones. Reservations in their place are withdrawn. The only action on them is to
+// retry a failed destruction.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -11,13 +11,14 @@
 namespace tangram::core {
 namespace {
 
-constexpr std::size_t kMostEntries = std::size_t{2} * mig::kMaxMemorySlices;
+constexpr std::size_t kMaxEntries = std::size_t{2} * mig::kMaxMemorySlices;
 
-// Whether the promise can be kept beside what holds its place, if `by` stays too.
+// Returns whether the reservation is still possible beside the instances that hold their slices, if
+// `by` stays too.
 bool keeps(const mig::Model& model, std::span<const Entry> entries, const Entry& promise,
            mig::Placement by) {
   if (model.overlap(promise.placement, by)) return false;
-  std::array<mig::ProfileIndex, kMostEntries + 1> present{};
+  std::array<mig::ProfileIndex, kMaxEntries + 1> present{};
   std::size_t count = 0;
   present[count++] = by.profile;
   for (const Entry& e : entries) {
@@ -28,9 +29,9 @@ bool keeps(const mig::Model& model, std::span<const Entry> entries, const Entry&
 
 }  // namespace
 
-// Withdraws promises on the GPU: those that `by` stands in the way of, or all if there is none.
+// Withdraws reservations on the GPU: those that `by` blocks, or all if there is none.
 void Scheduler::evict(GpuId gpu, std::optional<mig::Placement> by) {
-  std::array<Entry, kMostEntries> evicted{};
+  std::array<Entry, kMaxEntries> evicted{};
   std::size_t count = 0;
   {
     Node::Edit edit(node_, gpu);
@@ -41,7 +42,7 @@ void Scheduler::evict(GpuId gpu, std::optional<mig::Placement> by) {
     }
     for (std::size_t i = 0; i < count; ++i) edit.erase(evicted[i].id);
   }
-  if (count > 0) try_queue_ = true;  // what they do not take others may
+  if (count > 0) try_queue_ = true;  // their slices are free for others
   for (std::size_t i = 0; i < count; ++i) {
     const JobSlot s = evicted[i].job;
     if (node_.job(s).moving() && node_.job(s).replica.instance == evicted[i].id) {
@@ -73,13 +74,14 @@ void Scheduler::quarantine(GpuId gpu, InstanceId instance) {
     Node::Edit edit(node_, gpu);
     edit.entry(instance).state = EntryState::kQuarantined;
     out_->emplace_back(GpuReport{gpu, GpuNews::kQuarantined, edit.entry(instance).placement});
-    quarantines_.push_back({.gpu = gpu, .instance = instance, .failures = 0, .asked = true});
+    quarantines_.push_back({.gpu = gpu, .instance = instance, .failures = 0, .attempting = true});
   } else if (entry->state != EntryState::kQuarantined) {
     return;
   }
   Quarantine* known = find_quarantine(gpu, instance);
-  if (known == nullptr || !known->asked) return;  // nothing was asked: a late or double answer
-  known->asked = false;
+  if (known == nullptr || !known->attempting)
+    return;  // no attempt is running: a late or double answer
+  known->attempting = false;
   const Duration wait = kFirstBackOff * (1 << std::min(known->failures, 7));
   ++known->failures;
   timers_.add({.when = node_.now() + std::min(kLongestBackOff, wait),
@@ -92,14 +94,14 @@ void Scheduler::retry_destroy(const Timer& timer) {
   const Entry* entry = node_.find(timer.gpu, timer.instance);
   if (entry == nullptr || entry->state != EntryState::kQuarantined) return;
   Quarantine* known = find_quarantine(timer.gpu, timer.instance);
-  if (known == nullptr || known->asked) return;
+  if (known == nullptr || known->attempting) return;
   if (node_.gpu(timer.gpu).health != Health::kOk) {
     Timer later = timer;
     later.when = node_.now() + kFirstBackOff;
     timers_.add(later);
     return;
   }
-  known->asked = true;
+  known->attempting = true;
   out_->emplace_back(DestroyInstance{timer.gpu, timer.instance});
 }
 
@@ -117,26 +119,26 @@ void Scheduler::on(const QuarantineEnded& e) {
   const Entry* entry = node_.find(e.gpu, e.instance);
   if (entry == nullptr || entry->state != EntryState::kQuarantined) return;
   const Quarantine* known = find_quarantine(e.gpu, e.instance);
-  if (known != nullptr && known->asked) return;  // the answer to its destruction decides
+  if (known != nullptr && known->attempting) return;  // the result of its destruction decides
   forget_quarantine(e.gpu, e.instance);
   Node::Edit edit(node_, e.gpu);
   edit.entry(e.instance).state = EntryState::kIdle;
   out_->emplace_back(GpuReport{e.gpu, GpuNews::kQuarantineEnded, edit.entry(e.instance).placement});
   make_way(edit);
-  ask_.insert(e.gpu.value(), node_.gpu_count());
+  to_plan_.insert(e.gpu.value(), node_.gpu_count());
   try_queue_ = true;
 }
 
 void Scheduler::on(const ForeignSeen& e) {
   if (!known(e.gpu) || node_.gpu(e.gpu).health == Health::kLost) return;
   const mig::Model& model = node_.model(e.gpu);
-  std::array<InstanceId, kMostEntries> stale{};
+  std::array<InstanceId, kMaxEntries> stale{};
   std::size_t count = 0;
   for (const Entry& entry : node_.entries(e.gpu)) {
     if (!model.overlap(entry.placement, e.placement)) continue;
     if (entry.state == EntryState::kReserved) continue;  // only a promise: withdrawn below
-    // What we hold is there: the report is older than that. What is being made cannot be, but
-    // only the driver's answer tells when its place is free; the report will come again.
+    // An instance that a job holds exists: the report is older. One that is being created may not:
+    // the driver's answer decides, and the report will come again.
     if (entry.occupies() || entry.state == EntryState::kCreating) return;
     stale[count++] = entry.id;
   }

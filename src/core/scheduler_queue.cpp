@@ -1,6 +1,6 @@
 // The queue of the scheduler: strict, so only its head may start (§IV-C step 5). The order is the
-// queue policy's; a job that comes back (requeued, released) takes the place that its submission
-// gave it. One rule: every way into or out of the queue goes through enqueue() and dequeue().
+// queue policy's; a job that comes back (requeued, released) gets the position of its submission.
+// Every change of the queue goes through enqueue() and dequeue().
 #include "base/check.hpp"
 #include "core/candidates.hpp"
 #include "core/scheduler.hpp"

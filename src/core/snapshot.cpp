@@ -8,7 +8,7 @@
 namespace tangram::core {
 namespace {
 
-// Adds the instances of one GPU one by one; refuses what could not stand there.
+// Adds the instances of one GPU one by one; rejects invalid ones.
 class GpuBuilder {
  public:
   GpuBuilder(Node& node, GpuId gpu) : node_(node), gpu_(gpu), model_(node.model(gpu)) {}

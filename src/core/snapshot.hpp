@@ -1,6 +1,6 @@
-// Snapshot: a node at rest, written down: which jobs stand where and which instances are idle. It
-// is what `tangram decide` reads and what tests and benchmarks start from. One rule: a Node built
-// from a snapshot is checked as untrusted input; the error says which GPU and what is wrong.
+// Snapshot: a node at rest: which jobs are where and which instances are idle. Read by `tangram
+// decide`, tests and benchmarks. A snapshot is untrusted input: the error says which GPU and what
+// is wrong.
 #pragma once
 
 #include <memory>
@@ -39,8 +39,8 @@ struct Snapshot {
 
 [[nodiscard]] Result<Node> build(const Snapshot& snapshot);
 
-// The move as if it had been made at once: the job stands on the target, its old instance is idle,
-// idle instances that overlap the target are gone.
+// Applies the move as if it had completed: the job is on the target, its old instance is idle, idle
+// instances that overlap the target are gone.
 void apply_at_once(Node& node, const Move& move);
 
 }  // namespace tangram::core

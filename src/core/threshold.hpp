@@ -1,5 +1,5 @@
 // Threshold: the paper's t (§IV-C) as an exact decimal. A GPU is Lazy while its load is below t,
-// else Busy; the boundary must not depend on rounding. One rule: never compared as a double.
+// else Busy; the boundary must not depend on rounding, so it is never compared as a double.
 #pragma once
 
 #include <compare>

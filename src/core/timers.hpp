@@ -1,5 +1,5 @@
-// Timers: what the scheduler must look at again, and when. A heap in one array. One rule: a timer
-// is only a reminder; who is woken checks whether the cause still stands.
+// Timers: what the scheduler must check again, and when. A heap in one array. A timer is only a
+// reminder: its handler checks whether the cause still exists.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ enum class TimerKind : std::uint8_t {
   kPlan,        // a GPU's restrained move
   kQueue,       // a waiting job's failed place may be tried again
   kQuarantine,  // the destruction of an instance is tried again
-  kStop,        // a run that could not be stopped is told again
+  kStop,        // a run that could not be stopped is stopped again
   kLayout,      // what a static layout lacks is made again
   kWindow,      // moves may begin again
 };
@@ -44,7 +44,7 @@ class Timers {
   [[nodiscard]] std::optional<Instant> next() const {
     return heap_.empty() ? std::nullopt : std::optional(heap_.front().when);
   }
-  // The earliest one, if its time has come.
+  // Returns and removes the earliest one, if its time has come.
   std::optional<Timer> pop_due(Instant now) {
     if (heap_.empty() || heap_.front().when > now) return std::nullopt;
     std::ranges::pop_heap(heap_, std::greater{});
@@ -52,7 +52,7 @@ class Timers {
     heap_.pop_back();
     return timer;
   }
-  // All of them, the earliest first. Equal ones are alike, so this says all there is to know.
+  // All of them, the earliest first. Equal timers are indistinguishable.
   [[nodiscard]] std::vector<Timer> sorted() const {
     std::vector<Timer> all = heap_;
     std::ranges::sort(all);

@@ -1,6 +1,6 @@
-// Touched: which jobs and GPUs have changed since somebody last asked, so that who keeps a copy of
-// the state need not compare all of it. One rule: too many are noted rather than too few, and until
-// it is turned on it costs one look at a flag.
+// Touched: which jobs and GPUs have changed since the last query, so that a copy of the state can
+// be updated without comparing all of it. May contain unchanged ones, never misses one; costs one
+// check of a flag until it is turned on.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Touched {
   void add(GpuId gpu) { gpus_.add(gpu.value()); }
   void add_gone(JobId job) { gone_.push_back(job); }
 
-  // Since the last time, in the order they were touched; jobs that are over may be among them.
+  // Since the last query, in the order they were touched; may include finished jobs.
   [[nodiscard]] std::vector<std::uint32_t> take_jobs() { return jobs_.take(); }
   [[nodiscard]] std::vector<std::uint32_t> take_gpus() { return gpus_.take(); }
   [[nodiscard]] std::vector<JobId> take_gone() { return std::exchange(gone_, {}); }

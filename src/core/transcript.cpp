@@ -111,9 +111,9 @@ struct EventText {
   std::string operator()(const GpuCordoned& e) const { return gpu(e.gpu) + " cordoned"; }
   std::string operator()(const GpuUncordoned& e) const { return gpu(e.gpu) + " uncordoned"; }
   std::string operator()(const GpuDrained& e) const { return gpu(e.gpu) + " to be drained"; }
-  std::string operator()(const MoveAsked& e) const {
+  std::string operator()(const MoveRequested& e) const {
     const std::string what =
-        cat("move of ", job(e.job), " asked for", e.restrained ? " by its owner" : "");
+        cat("move of ", job(e.job), " requested", e.restrained ? " by its owner" : "");
     return e.anywhere ? what : cat(what, ", to ", gpu(e.gpu), " at ", int{e.start});
   }
   std::string operator()(const TuningChanged& e) const {

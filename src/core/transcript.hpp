@@ -1,6 +1,6 @@
-// Transcript: events and actions as text for people: one line each, the same words everywhere
-// (scenarios, simulator, daemon log). One rule: a line says everything a reader needs to follow
-// what happened, and nothing that could differ between two runs of the same events.
+// Transcript: events and actions as text, one line each (scenarios, simulator, daemon log). A line
+// has everything needed to follow the run, and nothing that could differ between two runs of the
+// same events.
 #pragma once
 
 #include <string>

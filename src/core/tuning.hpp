@@ -1,5 +1,5 @@
-// Tuning: what an operator may change while the scheduler runs. One rule: all restraint on moves
-// is here, part of the state, so that the daemon and the simulator are restrained alike.
+// Tuning: what an operator may change at run time. All restraint on moves is part of it, so that
+// the daemon and the simulator are restrained alike.
 #pragma once
 
 #include <chrono>

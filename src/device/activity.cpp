@@ -7,7 +7,7 @@
 namespace tangram::device {
 namespace {
 
-// NVML promises no length for the name of a process; longer ones are cropped.
+// NVML states no maximum length for the name of a process; longer names are truncated.
 constexpr unsigned kProcessNameBuffer = 256;
 constexpr unsigned long long kMemoryNotAvailable = ~0ULL;
 
@@ -18,23 +18,23 @@ std::string process_name(const Library& library, unsigned pid) {
   return code == nvml::kSuccess ? text.data() : "";
 }
 
-// Processes come and go between asking for their number and asking for them, so there is room to
-// spare, and more of it at every try.
+// The number of processes can grow between two calls, so the buffer has spare entries, more of them
+// at every try.
 Outcome<std::vector<nvml::ProcessInfo>> process_infos(const Library& library, nvml::Device device,
                                                       const std::string& gpu_uuid) {
   constexpr int kTries = 10;
   constexpr unsigned kSpare = 32;
   nvml::Return code = nvml::kInsufficientSize;
-  unsigned room = kSpare;
+  unsigned capacity = kSpare;
   for (int i = 0; i < kTries && code == nvml::kInsufficientSize; ++i) {
-    std::vector<nvml::ProcessInfo> infos(room);
-    unsigned count = room;
+    std::vector<nvml::ProcessInfo> infos(capacity);
+    unsigned count = capacity;
     code = library.calls().device_processes(device, &count, infos.data());
     if (code == nvml::kSuccess) {
-      infos.resize(std::min(count, room));
+      infos.resize(std::min(count, capacity));
       return infos;
     }
-    room = std::max(2 * room, count + kSpare);
+    capacity = std::max(2 * capacity, count + kSpare);
   }
   return std::unexpected(failure_of(code, "list the processes", gpu_uuid));
 }

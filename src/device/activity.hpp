@@ -1,5 +1,4 @@
-// What goes on on a GPU: the processes on it and the traffic of its PCIe link. One rule: numbers
-// are of the moment they were asked for; nobody stores them here.
+// The processes on a GPU and the traffic of its PCIe link, as the driver reports them now.
 #pragma once
 
 #include <string>
@@ -11,14 +10,14 @@
 
 namespace tangram::device {
 
-// All compute processes of a GPU, with the instance each one is on.
+// All compute processes of a GPU, each with its GPU instance.
 [[nodiscard]] Outcome<std::vector<Process>> processes(const Library& library,
                                                       const std::string& gpu_uuid);
-// Those on one GPU instance.
+// The compute processes on one GPU instance.
 [[nodiscard]] Outcome<std::vector<Process>> processes(const Library& library,
                                                       const std::string& gpu_uuid, unsigned gi);
 
-// Of the whole GPU: there is no counter of an instance. Blocks for about 40 ms.
+// For the whole GPU; there is no counter per instance. Blocks for about 40 ms.
 [[nodiscard]] Outcome<PcieThroughput> pcie_throughput(const Library& library,
                                                       const std::string& gpu_uuid);
 

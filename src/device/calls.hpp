@@ -1,7 +1,6 @@
-// Calls: the functions of one loaded NVML library, found by name, each of them counted when it
-// fails. It exists so that no other file sees a symbol or a null pointer: a function that this
-// library lacks answers FUNCTION_NOT_FOUND. One rule: the type of a call is the one declared in
-// nvml/functions.hpp, which the emulator defines, so the two cannot drift apart.
+// Calls: the functions of one loaded NVML library, found by name; failures are counted. A function
+// that the library lacks returns FUNCTION_NOT_FOUND, so callers need no null checks. Each type is
+// the declaration in nvml/functions.hpp, which the emulator defines, so the two cannot drift apart.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +24,10 @@ struct ErrorCount {
 
 class ErrorCounts {
  public:
-  // From now on it is in totals(), though it may never fail.
+  // Lists the call in totals() from now on, with 0.
   void expect(const char* call);
-  // Answers that are no errors are not counted: "there is none", "not on this GPU", "nothing
-  // happened within the time", "the answer is longer".
+  // Codes that are answers and not errors are not counted: "there is none", "not on this GPU", "no
+  // event within the timeout", "the buffer is too small".
   void add(const char* call, nvml::Return code);
   [[nodiscard]] std::vector<ErrorCount> all() const;
   [[nodiscard]] std::map<std::string, std::uint64_t> totals() const;  // by call, of all codes
@@ -39,7 +38,7 @@ class ErrorCounts {
   std::map<std::pair<std::string, nvml::Return>, std::uint64_t> counts_;
 };
 
-// Where calls are looked up.
+// The library in which functions are looked up, and the counters for their errors.
 struct Symbols {
   void* library = nullptr;
   ErrorCounts* errors = nullptr;
@@ -64,22 +63,23 @@ class Call<nvml::Return(Arguments...)> {
   [[nodiscard]] const char* name() const { return name_; }
 
   nvml::Return operator()(Arguments... arguments) const {
-    const nvml::Return code = ask(arguments...);
+    const nvml::Return code = invoke(arguments...);
     if (code != nvml::kSuccess) errors_->add(name_, code);
     return code;
   }
 
-  // For whoever tries again: "in use" mostly passes, so it is an error only once he gives up.
-  nvml::Return patiently(Arguments... arguments) const {
-    const nvml::Return code = ask(arguments...);
+  // For calls that are retried: "in use" is counted only by count_in_use(), when the caller gives
+  // up.
+  nvml::Return call_retried(Arguments... arguments) const {
+    const nvml::Return code = invoke(arguments...);
     if (code != nvml::kSuccess && code != nvml::kInUse) errors_->add(name_, code);
     return code;
   }
-  void gave_up() const { errors_->add(name_, nvml::kInUse); }
+  void count_in_use() const { errors_->add(name_, nvml::kInUse); }
 
  private:
   using Function = nvml::Return (*)(Arguments...);
-  nvml::Return ask(Arguments... arguments) const {
+  nvml::Return invoke(Arguments... arguments) const {
     return function_ == nullptr ? nvml::kFunctionNotFound : function_(arguments...);
   }
 

@@ -1,5 +1,5 @@
-// Every placement of every model through the whole room, and a long random life with faults: no
-// instance is leaked, no foreign one touched.
+// Every placement of every model through the whole module, and long random sequences with faults:
+// no instance is leaked, none of another program's is touched.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -7,15 +7,15 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "device/test_node.hpp"
 #include "mig/catalog.hpp"
+#include "tests/support/device/node.hpp"
 
 namespace tangram::device {
 namespace {
 
+using testing::fast_retry;
 using testing::must_create;
 using testing::Node;
-using testing::patient;
 
 TEST(EveryPlacement, OfEveryModelCanBeCreatedAndDestroyed) {
   for (const mig::Model& model : mig::catalog()) {
@@ -25,13 +25,13 @@ TEST(EveryPlacement, OfEveryModelCanBeCreatedAndDestroyed) {
     for (const mig::Profile& profile : model.profiles()) {
       for (const int start : profile.starts) {
         SCOPED_TRACE(cat(model.name(), " ", profile.name, "@", start));
-        Owned owned;
+        OwnedInstances owned;
         const Instance instance = must_create(node, gpu, profile.name, start, owned);
         EXPECT_EQ(instance.profile, profile.name);
         EXPECT_EQ(instance.start, static_cast<unsigned>(start));
         EXPECT_EQ(instance.size, static_cast<unsigned>(profile.memory_slices));
         EXPECT_TRUE(instance.whole);
-        EXPECT_TRUE(destroy(node.library(), gpu, instance, owned, patient()).has_value());
+        EXPECT_TRUE(destroy(node.library(), gpu, instance, owned, fast_retry()).has_value());
         EXPECT_TRUE(node.instances(gpu).empty());
       }
     }
@@ -44,11 +44,11 @@ constexpr std::array kCalls = {"nvmlDeviceCreateGpuInstanceWithPlacement",
 constexpr std::array kFaults = {
     "IN_USE", "INSUFFICIENT_RESOURCES", "UNKNOWN", "TIMEOUT", "GPU_IS_LOST", "lie"};
 
-// One random life. After every step: what stands is ours or the stranger's, and nothing else.
-class Life {
+// One random sequence. After every step the GPU holds Tangram's instances and the foreign one.
+class RandomSequence {
  public:
-  explicit Life(unsigned seed) : random_(seed) {
-    foreign_ = must_create(node_, gpu_, "2g.10gb", 0, strangers_);
+  explicit RandomSequence(unsigned seed) : random_(seed) {
+    foreign_ = must_create(node_, gpu_, "2g.10gb", 0, others_);
   }
 
   void step() {
@@ -70,7 +70,7 @@ class Life {
     node_.clear_faults();
     for (const Instance& instance : node_.instances(gpu_)) {
       if (instance == foreign_) continue;
-      EXPECT_TRUE(destroy(node_.library(), gpu_, instance, owned_, patient()).has_value());
+      EXPECT_TRUE(destroy(node_.library(), gpu_, instance, owned_, fast_retry()).has_value());
     }
     ASSERT_EQ(node_.instances(gpu_).size(), 1U);
     EXPECT_EQ(node_.instances(gpu_)[0], foreign_);
@@ -84,7 +84,7 @@ class Life {
     const mig::ProfileIndex index(static_cast<std::uint8_t>(random_() % model.profiles().size()));
     const auto& starts = model.profile(index).starts;
     const auto placement = model.placement(index, starts[random_() % starts.size()]);
-    auto made = create(node_.library(), gpu_, *placement, owned_, patient());
+    auto made = create(node_.library(), gpu_, *placement, owned_, fast_retry());
     if (made) {
       ++created_;
       known_.push_back(*made);
@@ -94,38 +94,39 @@ class Life {
   }
   void destroy_one() {
     const Instance instance = known_[random_() % known_.size()];
-    const auto result = destroy(node_.library(), gpu_, instance, owned_, patient());
-    if (result || result.error().left == Failure::Left::kNothing) forget(instance);
+    const auto result = destroy(node_.library(), gpu_, instance, owned_, fast_retry());
+    if (result || result.error().leftover == Failure::Leftover::kNothing) forget(instance);
     if (!result) note(result.error());
   }
   void forget(const Instance& instance) {
-    std::erase_if(known_, [&](const Instance& i) { return place_of(i) == place_of(instance); });
+    std::erase_if(known_,
+                  [&](const Instance& i) { return location_of(i) == location_of(instance); });
   }
   void note(const Failure& failure) {
     if (failure.kind != Failure::Kind::kNoRoom) ++failed_;
-    EXPECT_NE(failure.left, Failure::Left::kUnknown);  // the looks do not fail here
-    if (failure.left != Failure::Left::kInstance) return;
+    EXPECT_NE(failure.leftover, Failure::Leftover::kUnknown);  // reads do not fail here
+    if (failure.leftover != Failure::Leftover::kInstance) return;
     forget(*failure.instance);
     known_.push_back(*failure.instance);
   }
   void check() {
-    bool foreign_stands = false;
+    bool foreign_found = false;
     const auto instances = node_.instances(gpu_);
     for (const Instance& instance : instances) {
       const bool is_foreign = instance == foreign_;
-      foreign_stands |= is_foreign;
-      EXPECT_NE(is_foreign, owned_.has(place_of(instance)))
+      foreign_found |= is_foreign;
+      EXPECT_NE(is_foreign, owned_.has(location_of(instance)))
           << instance.profile << "@" << instance.start;
     }
-    EXPECT_TRUE(foreign_stands);
+    EXPECT_TRUE(foreign_found);
     EXPECT_EQ(instances.size(), known_.size() + 1);
-    EXPECT_EQ(owned_.places().size(), known_.size());
+    EXPECT_EQ(owned_.locations().size(), known_.size());
   }
 
   Node node_{"1xA100-40GB"};
   Gpu gpu_ = node_.gpu();
-  Owned strangers_;
-  Owned owned_;
+  OwnedInstances others_;
+  OwnedInstances owned_;
   Instance foreign_;
   std::vector<Instance> known_;
   std::mt19937 random_;
@@ -133,24 +134,24 @@ class Life {
   int failed_ = 0;
 };
 
-TEST(RandomLife, LeaksNothingAndTouchesNothingForeign) {
+TEST(RandomSequence, LeaksNothingAndTouchesNothingForeign) {
   constexpr unsigned kSeed = 20240607;
   SCOPED_TRACE(cat("seed ", kSeed));
-  Life life(kSeed);
+  RandomSequence sequence(kSeed);
   for (int i = 0; i < 1000 && !::testing::Test::HasFailure(); ++i) {
-    if (i % 20 == 0) life.new_faults();
-    life.step();
+    if (i % 20 == 0) sequence.new_faults();
+    sequence.step();
   }
-  life.end();
-  EXPECT_GT(life.created(), 100);
-  EXPECT_GT(life.failed(), 10);
+  sequence.end();
+  EXPECT_GT(sequence.created(), 100);
+  EXPECT_GT(sequence.failed(), 10);
 }
 
-// Here every call may stumble, also the looks; ownership still covers whatever was made.
-TEST(RandomLife, KeepsItsClaimsWhenItCannotSee) {
+// Every call may fail, also the reads; every instance that was created is still owned.
+TEST(RandomSequence, KeepsItsClaimsWhenItCannotSee) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
-  Owned owned;
+  OwnedInstances owned;
   std::mt19937 random(7);
   for (int i = 0; i < 100; ++i) {
     node.clear_faults();
@@ -159,17 +160,17 @@ TEST(RandomLife, KeepsItsClaimsWhenItCannotSee) {
         static_cast<std::uint8_t>(random() % gpu.model->profiles().size()));
     const auto& starts = gpu.model->profile(index).starts;
     const auto placement = gpu.model->placement(index, starts[random() % starts.size()]);
-    const auto made = create(node.library(), gpu, *placement, owned, patient());
+    const auto made = create(node.library(), gpu, *placement, owned, fast_retry());
     if (made) {
-      const auto gone = destroy(node.library(), gpu, *made, owned, patient());
-      if (gone || gone.error().left == Failure::Left::kNothing) {
-        EXPECT_FALSE(owned.has(place_of(*made)));
+      const auto gone = destroy(node.library(), gpu, *made, owned, fast_retry());
+      if (gone || gone.error().leftover == Failure::Leftover::kNothing) {
+        EXPECT_FALSE(owned.has(location_of(*made)));
       }
     }
     node.clear_faults();
     for (const Instance& instance : node.instances(gpu)) {
-      EXPECT_TRUE(owned.has(place_of(instance))) << "round " << i;
-      EXPECT_TRUE(destroy(node.library(), gpu, instance, owned, patient()).has_value());
+      EXPECT_TRUE(owned.has(location_of(instance))) << "round " << i;
+      EXPECT_TRUE(destroy(node.library(), gpu, instance, owned, fast_retry()).has_value());
     }
     ASSERT_TRUE(owned.forget_gone(gpu.uuid, {}).has_value());
   }

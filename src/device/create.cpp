@@ -1,4 +1,4 @@
-// See change.hpp: the creation of an instance.
+// See change.hpp: creating an instance.
 #include <algorithm>
 #include <utility>
 
@@ -14,9 +14,9 @@ namespace tangram::device {
 namespace {
 
 using Kind = Failure::Kind;
-using Left = Failure::Left;
+using Leftover = Failure::Leftover;
 
-// The driver has said no and means it. Any other error leaves open whether the instance is there.
+// The driver refused and changed nothing. After any other error the instance may exist.
 bool is_refusal(nvml::Return code) {
   return code == nvml::kInsufficientResources || code == nvml::kInUse ||
          code == nvml::kNoPermission || code == nvml::kNotSupported ||
@@ -24,22 +24,22 @@ bool is_refusal(nvml::Return code) {
 }
 
 std::unexpected<Failure> not_begun(Failure failure) {
-  failure.left = Left::kNothing;
+  failure.leftover = Leftover::kNothing;
   return std::unexpected(std::move(failure));
 }
 
-// One creation, step by step.
+// The steps of one creation.
 class Creation {
  public:
-  Creation(const Library& library, const Gpu& gpu, mig::Placement placement, Owned& owned,
-           const Patience& patience)
+  Creation(const Library& library, const Gpu& gpu, mig::Placement placement, OwnedInstances& owned,
+           const RetryPolicy& retry)
       : library_(library),
         gpu_(gpu),
         placement_(placement),
         profile_(gpu.model->profile(placement.profile)),
-        place_{.gpu_uuid = gpu.uuid, .profile = profile_.name, .start = placement.start},
+        location_{.gpu_uuid = gpu.uuid, .profile = profile_.name, .start = placement.start},
         owned_(owned),
-        patience_(patience) {}
+        retry_policy_(retry) {}
 
   Outcome<Instance> run();
 
@@ -58,9 +58,9 @@ class Creation {
   const Gpu& gpu_;
   mig::Placement placement_;
   const mig::Profile& profile_;
-  Place place_;
-  Owned& owned_;
-  const Patience& patience_;
+  InstanceLocation location_;
+  OwnedInstances& owned_;
+  const RetryPolicy& retry_policy_;
 };
 
 Outcome<Instance> Creation::run() {
@@ -69,69 +69,69 @@ Outcome<Instance> Creation::run() {
   if (auto is_free = check_free(); !is_free) return not_begun(std::move(is_free.error()));
   if (auto claimed = claim(); !claimed) return not_begun(std::move(claimed.error()));
   Outcome<void> made = make_gpu_instance(*device);
-  if (!made && made.error().left == Left::kNothing) {  // refused: what stands there is another's
+  if (!made && made.error().leftover == Leftover::kNothing) {  // refused: any instance is another's
     return std::unexpected(nothing_left(explained(std::move(made.error()))));
   }
-  const auto seen = look(library_, gpu_);
+  const auto seen = list_instances_with_retry(library_, gpu_);
   if (!seen) return std::unexpected(rolled_back(seen.error()));
-  if (!find_at(*seen, place_)) {
+  if (!find_at(*seen, location_)) {
     return std::unexpected(
         nothing_left(made ? refused(nvml::kSuccess, "GPU instance") : std::move(made.error())));
   }
   return fill();
 }
 
-// Whoever stands in the way is named; the driver would only say "insufficient resources".
+// Names the overlapping instance; the driver would only say "insufficient resources".
 Outcome<void> Creation::check_free() const {
-  const auto seen = look(library_, gpu_);
+  const auto seen = list_instances_with_retry(library_, gpu_);
   if (!seen) return std::unexpected(seen.error());
-  const unsigned end = place_.start + static_cast<unsigned>(profile_.memory_slices);
+  const unsigned end = location_.start + static_cast<unsigned>(profile_.memory_slices);
   const auto in_the_way = std::ranges::find_if(*seen, [&](const Instance& other) {
-    return other.start < end && place_.start < other.start + other.size;
+    return other.start < end && location_.start < other.start + other.size;
   });
   if (in_the_way == seen->end()) return {};
-  const Place other = place_of(*in_the_way);
-  return std::unexpected(
-      make_failure(Kind::kNoRoom, ErrorCode::kUnavailable,
-                   cat("cannot create ", text_of(place_), " on ", gpu_.uuid, ": ", text_of(other),
-                       in_the_way->whole ? "" : " (not whole)", " stands there, which is ",
-                       owned_.has(other) ? "" : "not ",
-                       "Tangram's. Choose another place, or destroy it first.")));
+  const InstanceLocation other = location_of(*in_the_way);
+  return std::unexpected(make_failure(
+      Kind::kNoRoom, ErrorCode::kUnavailable,
+      cat("cannot create ", text_of(location_), " on ", gpu_.uuid, ": it overlaps ", text_of(other),
+          in_the_way->whole ? "" : " (not whole)", ", which is ", owned_.has(other) ? "" : "not ",
+          "Tangram's. Choose another start, or destroy it first.")));
 }
 
 Outcome<void> Creation::claim() const {
-  const Result<void> claimed = owned_.claim(place_);
+  const Result<void> claimed = owned_.claim(location_);
   if (claimed) return {};
   return std::unexpected(
       make_failure(Kind::kFailed, claimed.error().code,
-                   cat("cannot create ", text_of(place_), " on ", gpu_.uuid,
-                       ": it could not be recorded as Tangram's: ", claimed.error().message)));
+                   cat("cannot create ", text_of(location_), " on ", gpu_.uuid,
+                       ": cannot record it as Tangram's: ", claimed.error().message)));
 }
 
 Outcome<void> Creation::make_gpu_instance(nvml::Device device) const {
-  const nvml::Placement where{.start = place_.start,
+  const nvml::Placement where{.start = location_.start,
                               .size = static_cast<unsigned>(profile_.memory_slices)};
-  Backoff backoff(patience_);
+  Backoff backoff(retry_policy_);
   for (;;) {
-    nvml::GpuInstance ignored = nullptr;  // it is found by its place, in case this is not true
-    const nvml::Return code = library_.calls().create_gi.patiently(
+    nvml::GpuInstance ignored = nullptr;  // it is found by location: a success may be false
+    const nvml::Return code = library_.calls().create_gi.call_retried(
         device, static_cast<unsigned>(profile_.facts.nvml_id), &where, &ignored);
     if (code == nvml::kSuccess) return {};
     if (code == nvml::kInUse && backoff.wait()) continue;
-    if (code == nvml::kInUse) library_.calls().create_gi.gave_up();
+    if (code == nvml::kInUse) library_.calls().create_gi.count_in_use();
     Failure failure = refused(code, "GPU instance");
-    failure.left = is_refusal(code) ? Left::kNothing : Left::kUnknown;
+    failure.leftover = is_refusal(code) ? Leftover::kNothing : Leftover::kUnknown;
     return std::unexpected(std::move(failure));
   }
 }
 
 Outcome<Instance> Creation::fill() const {
   const Outcome<void> made = make_compute_instance();
-  const auto seen = look(library_, gpu_);
+  const auto seen = list_instances_with_retry(library_, gpu_);
   if (!seen) return std::unexpected(rolled_back(seen.error()));
-  auto instance = find_at(*seen, place_);
+  auto instance = find_at(*seen, location_);
   if (instance && instance->whole && !instance->mig_uuid.empty()) {
-    // Claimed once more: another process may have tidied a claim whose instance was not there yet.
+    // Claimed again: another process may have released the claim while the instance did not exist
+    // yet.
     if (const auto claimed = claim(); !claimed) {
       return std::unexpected(rolled_back(claimed.error()));
     }
@@ -142,9 +142,9 @@ Outcome<Instance> Creation::fill() const {
 }
 
 Outcome<void> Creation::make_compute_instance() const {
-  Backoff backoff(patience_);
+  Backoff backoff(retry_policy_);
   for (;;) {
-    const auto gi = find_gpu_instance(library_, gpu_, place_);
+    const auto gi = find_gpu_instance(library_, gpu_, location_);
     if (!gi) return std::unexpected(gi.error());
     if (!*gi) return std::unexpected(refused(nvml::kNotFound, "compute instance"));
     const auto profile = filling_profile(library_, gpu_, (*gi)->handle,
@@ -152,47 +152,46 @@ Outcome<void> Creation::make_compute_instance() const {
     if (!profile) return std::unexpected(profile.error());
     nvml::ComputeInstance ignored = nullptr;
     const nvml::Return code =
-        library_.calls().create_ci.patiently((*gi)->handle, profile->id, &ignored);
+        library_.calls().create_ci.call_retried((*gi)->handle, profile->id, &ignored);
     if (code == nvml::kSuccess) return {};
     if (code == nvml::kInUse && backoff.wait()) continue;
-    if (code == nvml::kInUse) library_.calls().create_ci.gave_up();
+    if (code == nvml::kInUse) library_.calls().create_ci.count_in_use();
     return std::unexpected(refused(code, "compute instance"));
   }
 }
 
 Failure Creation::refused(nvml::Return code, std::string_view what) const {
-  return failure_of(code, cat("create the ", what, " ", text_of(place_)), gpu_.uuid);
+  return failure_of(code, cat("create the ", what, " ", text_of(location_)), gpu_.uuid);
 }
 
-// Nothing of ours stands there: the claim ends.
+// Releases the claim: no instance of Tangram's is at the location.
 Failure Creation::nothing_left(Failure failure) const {
-  failure.left = Left::kNothing;
-  if (const auto released = owned_.release(place_); !released) {
-    failure.error.message += cat(" Its claim could not be taken back: ", released.error().message);
+  failure.leftover = Leftover::kNothing;
+  if (const auto released = owned_.release(location_); !released) {
+    failure.error.message += cat(" Its claim could not be released: ", released.error().message);
   }
   return failure;
 }
 
 Failure Creation::rolled_back(Failure failure) const {
-  const Outcome<void> removed = remove(library_, gpu_, place_, patience_);
+  const Outcome<void> removed = remove(library_, gpu_, location_, retry_policy_);
   if (removed) return nothing_left(std::move(failure));
-  failure.left = removed.error().left;
+  failure.leftover = removed.error().leftover;
   failure.instance = removed.error().instance;
   failure.holders = removed.error().holders;
-  failure.error.message +=
-      cat(" What was made of it could not be taken back: ", removed.error().error.message);
+  failure.error.message += cat(" Rolling back failed: ", removed.error().error.message);
   if (removed.error().kind == Kind::kLost) failure.kind = Kind::kLost;
   return failure;
 }
 
-// What the code of a refusal does not tell: who holds the GPU (the first instance needs one that no
-// process holds as a whole), or that MIG was switched off meanwhile.
+// Adds what the error code does not say: which processes hold the whole GPU (it must be free for
+// the first instance), or that MIG has been switched off.
 Failure Creation::explained(Failure failure) const {
   if (failure.kind == Kind::kInUse) {
     if (auto all = processes(library_, gpu_.uuid)) failure.holders = *std::move(all);
     std::erase_if(failure.holders, [](const Process& process) { return process.gi.has_value(); });
     failure.error.message =
-        cat("cannot create ", text_of(place_), " on ", gpu_.uuid, ": the GPU is in use by ",
+        cat("cannot create ", text_of(location_), " on ", gpu_.uuid, ": the GPU is in use by ",
             names_of(failure.holders), ". End what uses the whole GPU and try again.");
   } else if (failure.kind == Kind::kUnsupported) {
     const Outcome<Gpu> now = read_gpu(library_, gpu_.uuid);
@@ -218,9 +217,9 @@ Outcome<void> check_ready(const Gpu& gpu) {
 }
 
 Outcome<Instance> create(const Library& library, const Gpu& gpu, mig::Placement placement,
-                         Owned& owned, const Patience& patience) {
+                         OwnedInstances& owned, const RetryPolicy& retry) {
   if (auto ready = check_ready(gpu); !ready) return not_begun(std::move(ready.error()));
-  return Creation(library, gpu, placement, owned, patience).run();
+  return Creation(library, gpu, placement, owned, retry).run();
 }
 
 }  // namespace tangram::device

@@ -1,8 +1,7 @@
-// The device port: what Tangram knows of the GPUs of a node and what it may do to them. Everything
-// goes through the driver's management library; an emulated one is reached the same way. These are
-// plain values; the files beside this one read them (gpus.hpp, instances.hpp, activity.hpp), change
-// them (change.hpp), and do so in time (workers.hpp). One rule: a GPU is known by its UUID and an
-// instance by its place, never by an index, because indexes shift.
+// The values of the device module: what the driver reports of a node's GPUs. gpus.hpp,
+// instances.hpp and activity.hpp read them, change.hpp changes them, workers.hpp does so within
+// time limits. The emulated driver is used the same way. A GPU is identified by its UUID and an
+// instance by its location, never by an index: indexes shift.
 #pragma once
 
 #include <compare>
@@ -18,21 +17,21 @@
 namespace tangram::device {
 
 enum class MigMode : std::uint8_t {
-  kUnknown,  // could not be asked
+  kUnknown,  // could not be read
   kUnsupported,
   kOff,
   kOn,
-  kPendingOn,   // asked for; needs a reset, or the GPU to be left by its clients
+  kPendingOn,   // requested; needs a reset, or all clients of the GPU to end
   kPendingOff,  // on now, off after the next reset
 };
 
 enum class Health : std::uint8_t {
   kOk,
   kLost,        // fell off the bus
-  kUnreadable,  // the driver counts it but does not let us look
+  kUnreadable,  // listed by the driver but not readable
 };
 
-// What never changes while the driver is loaded, and the state of its MIG mode.
+// What does not change while the driver is loaded, and the MIG mode.
 struct Gpu {
   std::string uuid;  // "GPU-…"
   unsigned index = 0;
@@ -46,25 +45,25 @@ struct Gpu {
   Health health = Health::kOk;
   std::string trouble;  // why it is not healthy, or has no model; empty if nothing is wrong
   std::shared_ptr<const mig::Model> model;  // as the driver reports it; null: see `trouble`
-  std::vector<std::string> differences;  // between the report and the built-in table, for the log
+  std::vector<std::string> differences;     // from the built-in table, for the log
 };
 
-// Where an instance stands. The driver derives an instance's id from its place and size, so the
-// place says as much as the id, and can be named before the instance exists.
-struct Place {
+// Identifies an instance, also before it exists: the driver derives an instance's id from its
+// profile and start.
+struct InstanceLocation {
   std::string gpu_uuid;
   std::string profile;  // "2g.10gb"
   unsigned start = 0;
 
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const InstanceLocation&, const InstanceLocation&) = default;
 };
 
-// A GPU instance with the compute instance that fills it, as the driver has it now.
+// A GPU instance with its compute instance, as the driver reports it now.
 struct Instance {
   std::string gpu_uuid;
   unsigned gi = 0;                          // the driver's id, reused after destruction
-  std::optional<unsigned> ci;               // none: half made, or being destroyed; split: the first
-  bool whole = false;                       // one compute instance fills it
+  std::optional<unsigned> ci;               // none: incomplete; several: the first
+  bool whole = false;                       // exactly one compute instance fills it
   std::optional<mig::Placement> placement;  // none: a profile the model does not know
   std::string profile;                      // "2g.10gb"
   unsigned start = 0;
@@ -74,7 +73,7 @@ struct Instance {
   friend bool operator==(const Instance&, const Instance&) = default;
 };
 
-[[nodiscard]] inline Place place_of(const Instance& instance) {
+[[nodiscard]] inline InstanceLocation location_of(const Instance& instance) {
   return {.gpu_uuid = instance.gpu_uuid, .profile = instance.profile, .start = instance.start};
 }
 
@@ -90,7 +89,7 @@ struct PcieThroughput {
   std::uint64_t from_gpu_kbps = 0;
 };
 
-// An event of the driver's.
+// An event that the driver reported.
 struct DeviceEvent {
   enum class Kind : std::uint8_t { kXid, kMigConfigChange, kUnavailable };
   std::string gpu_uuid;

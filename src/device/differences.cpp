@@ -33,7 +33,7 @@ std::string starts_text(std::vector<int> starts) {
   return join_words(words);
 }
 
-// The sentences about one model.
+// Collects the sentences about one model.
 class Comparison {
  public:
   explicit Comparison(std::string_view model) : model_(model) {}

@@ -1,6 +1,6 @@
-// Where the driver's report of a GPU and our built-in table of its model disagree. The driver is
-// believed; the list is for the log, because a difference means that simulations of this GPU were
-// about another one. One rule: what either side does not know is no difference.
+// The differences between the driver's report of a GPU and the built-in table of its model, for the
+// log. The driver's values are used; a difference means that simulations used another geometry. A
+// value that either side does not know is no difference.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tangram::device {
 
-// One sentence for each difference, in the order of the table.
+// One sentence per difference, in the order of the table.
 [[nodiscard]] std::vector<std::string> differences(const mig::ModelSpec& table,
                                                    const mig::ModelSpec& reported);
 

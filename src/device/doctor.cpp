@@ -17,9 +17,10 @@ namespace {
 
 using Severity = Finding::Severity;
 
-class Examination {
+class Diagnosis {
  public:
-  Examination(const Library& library, const Owned& owned) : library_(library), owned_(owned) {}
+  Diagnosis(const Library& library, const OwnedInstances& owned)
+      : library_(library), owned_(owned) {}
 
   std::vector<Finding> run();
 
@@ -27,16 +28,16 @@ class Examination {
   void add(Severity severity, std::string what, std::string advice = {}) {
     findings_.push_back({severity, std::move(what), std::move(advice)});
   }
-  void look_at(const Gpu& gpu);
-  void look_at_mode(const Gpu& gpu);
-  void look_at_permission(const Gpu& gpu);
-  void look_at_instances(const Gpu& gpu);
-  void look_at_instance(const Gpu& gpu, const Instance& instance);
-  void look_at_processes(const Gpu& gpu);
-  void look_at_events(const Gpu& gpu);
+  void check_gpu(const Gpu& gpu);
+  void check_mode(const Gpu& gpu);
+  void check_permission(const Gpu& gpu);
+  void check_instances(const Gpu& gpu);
+  void check_instance(const Gpu& gpu, const Instance& instance);
+  void check_processes(const Gpu& gpu);
+  void check_events(const Gpu& gpu);
 
   const Library& library_;
-  const Owned& owned_;
+  const OwnedInstances& owned_;
   std::vector<Finding> findings_;
 };
 
@@ -44,7 +45,7 @@ std::string name_of(const Gpu& gpu) {
   return gpu.uuid.empty() ? cat("GPU ", gpu.index) : cat("GPU ", gpu.index, " (", gpu.uuid, ")");
 }
 
-std::vector<Finding> Examination::run() {
+std::vector<Finding> Diagnosis::run() {
   add(Severity::kOk, cat("the management library is ", quoted(library_.path()), "."));
   if (const auto version = library_.driver_version()) {
     add(Severity::kOk, cat("the driver's version is ", printable(*version), "."));
@@ -56,11 +57,11 @@ std::vector<Finding> Examination::run() {
     add(Severity::kProblem, gpus.error().error.message);
     return std::move(findings_);
   }
-  for (const Gpu& gpu : *gpus) look_at(gpu);
+  for (const Gpu& gpu : *gpus) check_gpu(gpu);
   return std::move(findings_);
 }
 
-void Examination::look_at(const Gpu& gpu) {
+void Diagnosis::check_gpu(const Gpu& gpu) {
   if (gpu.health != Health::kOk) {
     add(Severity::kProblem,
         cat(name_of(gpu),
@@ -69,22 +70,22 @@ void Examination::look_at(const Gpu& gpu) {
     return;
   }
   add(Severity::kOk, cat(name_of(gpu), " is a ", printable(gpu.device_name), "."));
-  look_at_mode(gpu);
+  check_mode(gpu);
   if (gpu.mig == MigMode::kUnsupported) return;
   if (gpu.model == nullptr) {
     add(Severity::kProblem, cat(name_of(gpu), " has no known MIG profiles: ", gpu.trouble));
   }
   for (const std::string& difference : gpu.differences) {
     add(Severity::kNote, cat(name_of(gpu), " differs from the built-in table: ", difference),
-        "The driver is believed; simulations with the built-in model are of another GPU.");
+        "Tangram uses the driver's values; simulations use the built-in table.");
   }
-  look_at_permission(gpu);
-  look_at_instances(gpu);
-  look_at_processes(gpu);
-  look_at_events(gpu);
+  check_permission(gpu);
+  check_instances(gpu);
+  check_processes(gpu);
+  check_events(gpu);
 }
 
-void Examination::look_at_mode(const Gpu& gpu) {
+void Diagnosis::check_mode(const Gpu& gpu) {
   switch (gpu.mig) {
     case MigMode::kOn:
       add(Severity::kOk, cat(name_of(gpu), " has MIG on."));
@@ -104,8 +105,8 @@ void Examination::look_at_mode(const Gpu& gpu) {
   }
 }
 
-// Placements are a privileged question that changes nothing.
-void Examination::look_at_permission(const Gpu& gpu) {
+// Reading placements needs the same privilege as managing instances, and changes nothing.
+void Diagnosis::check_permission(const Gpu& gpu) {
   const auto device = library_.device(gpu.uuid);
   if (!device || gpu.model == nullptr) return;
   unsigned count = 0;
@@ -118,35 +119,35 @@ void Examination::look_at_permission(const Gpu& gpu) {
   }
 }
 
-void Examination::look_at_instances(const Gpu& gpu) {
-  const auto instances = look(library_, gpu);
+void Diagnosis::check_instances(const Gpu& gpu) {
+  const auto instances = list_instances_with_retry(library_, gpu);
   if (!instances) {
     add(Severity::kProblem, instances.error().error.message);
     return;
   }
-  for (const Instance& instance : *instances) look_at_instance(gpu, instance);
+  for (const Instance& instance : *instances) check_instance(gpu, instance);
 }
 
-void Examination::look_at_instance(const Gpu& gpu, const Instance& instance) {
-  const bool is_ours = owned_.has(place_of(instance));
-  const std::string what = cat(text_of(place_of(instance)), " on ", name_of(gpu));
+void Diagnosis::check_instance(const Gpu& gpu, const Instance& instance) {
+  const bool is_ours = owned_.has(location_of(instance));
+  const std::string what = cat(text_of(location_of(instance)), " on ", name_of(gpu));
   if (!instance.ci) {
     add(Severity::kWarning, cat(what, " has no compute instance: nothing can run on it."),
         is_ours ? "Destroy it." : "Finish or destroy it, or let Tangram adopt it.");
   } else if (!instance.whole) {
     add(Severity::kWarning, cat(what, " is not filled by one compute instance."),
-        "Tangram gives a job a whole instance; it leaves this one alone.");
+        "Tangram gives a job a whole instance; it does not use this one.");
   } else if (!is_ours) {
     add(Severity::kNote, cat(what, " is not Tangram's."),
-        "It is left alone and its room is not used, unless Tangram is told to adopt it.");
+        "Tangram does not touch it or use its slices until it is adopted.");
   }
 }
 
-void Examination::look_at_processes(const Gpu& gpu) {
+void Diagnosis::check_processes(const Gpu& gpu) {
   auto found = processes(library_, gpu.uuid);
   if (!found) {
     add(Severity::kWarning, found.error().error.message,
-        "Without it nobody can tell which process keeps an instance from being destroyed.");
+        "Without it, processes that keep an instance from being destroyed cannot be named.");
     return;
   }
   std::erase_if(*found, [](const Process& process) { return process.gi.has_value(); });
@@ -155,22 +156,22 @@ void Examination::look_at_processes(const Gpu& gpu) {
       "End them before MIG is switched, and before the first instance is created.");
 }
 
-void Examination::look_at_events(const Gpu& gpu) {
+void Diagnosis::check_events(const Gpu& gpu) {
   const auto device = library_.device(gpu.uuid);
   if (!device) return;
   unsigned long long types = 0;
   const nvml::Return code = library_.calls().supported_events(*device, &types);
   if (code == nvml::kSuccess && (types & nvml::kEventXid) != 0) return;
   add(Severity::kNote, cat(name_of(gpu), " does not report its errors (Xid) as events."),
-      "Its loss is noticed when something is asked of it.");
+      "Its loss is noticed only by the next call to the driver.");
 }
 
 }  // namespace
 
-std::vector<Finding> diagnose(const std::string& library_path, const Owned& owned) {
+std::vector<Finding> diagnose(const std::string& library_path, const OwnedInstances& owned) {
   const auto library = Library::open(library_path);
   if (!library) return {{Severity::kProblem, library.error().message, ""}};
-  return Examination(**library, owned).run();
+  return Diagnosis(**library, owned).run();
 }
 
 }  // namespace tangram::device

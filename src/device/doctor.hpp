@@ -1,21 +1,21 @@
-// Doctor: looks at everything that Tangram needs of a machine and says what is wrong and what to do
-// about it, before a user meets it as a failure. One rule: it only looks; it changes nothing.
+// Doctor: checks everything that Tangram needs of a machine and reports what is wrong and what to
+// do about it. It changes nothing.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "device/owned.hpp"
+#include "device/owned_instances.hpp"
 
 namespace tangram::device {
 
 struct Finding {
   enum class Severity : std::uint8_t {
     kOk,       // as it should be
-    kNote,     // good to know
-    kWarning,  // works, but not as one may expect
-    kProblem,  // does not work until something is done
+    kNote,     // information
+    kWarning,  // works, but not as expected
+    kProblem,  // does not work until fixed
   };
   Severity severity = Severity::kOk;
   std::string what;
@@ -24,8 +24,8 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-// In the order of looking: library, driver, permission, then GPU by GPU. `owned` tells Tangram's
-// own instances from others'.
-[[nodiscard]] std::vector<Finding> diagnose(const std::string& library_path, const Owned& owned);
+// In the order library, driver, permission, then GPU by GPU. `owned`: Tangram's own instances.
+[[nodiscard]] std::vector<Finding> diagnose(const std::string& library_path,
+                                            const OwnedInstances& owned);
 
 }  // namespace tangram::device

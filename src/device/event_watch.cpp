@@ -6,13 +6,13 @@
 #include <chrono>
 #include <utility>
 
-#include "device/patience.hpp"
+#include "device/retry_policy.hpp"
 
 namespace tangram::device {
 namespace {
 
-constexpr unsigned kSliceMs = 200;                            // how long a stop may take
-constexpr std::chrono::milliseconds kPauseAfterError{1'000};  // not to spin
+constexpr unsigned kSliceMs = 200;                            // upper bound of a stop's delay
+constexpr std::chrono::milliseconds kPauseAfterError{1'000};  // avoids a busy loop
 constexpr unsigned long long kWanted =
     nvml::kEventXid | nvml::kEventMigConfigChange | nvml::kEventGpuUnavailable;
 
@@ -45,7 +45,7 @@ bool EventWatch::open() {
   return true;
 }
 
-// A GPU without events, or that we may not listen to, leaves the others heard.
+// A GPU that has no events or may not be watched does not affect the others.
 void EventWatch::add(const std::string& gpu_uuid) {
   const Calls& calls = library_->calls();
   nvml::Device device = nullptr;
@@ -54,20 +54,20 @@ void EventWatch::add(const std::string& gpu_uuid) {
   if (code == nvml::kSuccess) code = calls.supported_events(device, &supported);
   if (code == nvml::kSuccess && (supported & kWanted) != 0) {
     code = calls.register_events(device, supported & kWanted, set_);
-    if (code == nvml::kSuccess) listened_.push_back({device, gpu_uuid});
+    if (code == nvml::kSuccess) registered_.push_back({device, gpu_uuid});
   }
-  if (code == nvml::kGpuIsLost) tell_lost(gpu_uuid);
+  if (code == nvml::kGpuIsLost) report_lost(gpu_uuid);
 }
 
 void EventWatch::close() {
   if (set_ != nullptr) library_->calls().free_events(set_);
   set_ = nullptr;
-  listened_.clear();
+  registered_.clear();
 }
 
 void EventWatch::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    begin_anew();
+    apply_wanted();
     if (set_ == nullptr && !open()) {
       pause(kPauseAfterError, stop);
       continue;
@@ -77,15 +77,15 @@ void EventWatch::run(const std::stop_token& stop) {
   close();
 }
 
-void EventWatch::listen_to(const std::vector<Gpu>& gpus) {
-  const std::scoped_lock lock(wanting_);
+void EventWatch::set_gpus(const std::vector<Gpu>& gpus) {
+  const std::scoped_lock lock(wanted_mutex_);
   wanted_ = healthy(gpus);
 }
 
-// If others are to be listened to than up to now.
-void EventWatch::begin_anew() {
+// Starts over with the GPUs of set_gpus(), if it was called.
+void EventWatch::apply_wanted() {
   {
-    const std::scoped_lock lock(wanting_);
+    const std::scoped_lock lock(wanted_mutex_);
     if (!wanted_) return;
     gpu_uuids_ = *std::exchange(wanted_, std::nullopt);
   }
@@ -97,17 +97,17 @@ void EventWatch::wait_once(const std::stop_token& stop) {
   nvml::EventData data{};
   const nvml::Return code = library_->calls().wait_event(set_, &data, kSliceMs);
   if (code == nvml::kSuccess) {
-    tell(data);
+    report(data);
   } else if (code == nvml::kGpuIsLost) {
     find_lost();
-    close();  // and made anew without the lost ones
+    close();  // the next wait reopens it without the lost GPUs
     pause(std::chrono::milliseconds(kSliceMs), stop);
   } else if (code != nvml::kTimeout) {
     pause(kPauseAfterError, stop);
   }
 }
 
-void EventWatch::tell(const nvml::EventData& data) {
+void EventWatch::report(const nvml::EventData& data) {
   DeviceEvent event{.gpu_uuid = uuid_of(data.device),
                     .kind = DeviceEvent::Kind::kXid,
                     .xid = 0,
@@ -115,50 +115,50 @@ void EventWatch::tell(const nvml::EventData& data) {
                     .ci = id_of(data.compute_instance_id)};
   if (event.gpu_uuid.empty()) return;
   if ((data.event_type & nvml::kEventGpuUnavailable) != 0) {
-    tell_lost(event.gpu_uuid);
+    report_lost(event.gpu_uuid);
   } else if ((data.event_type & nvml::kEventMigConfigChange) != 0) {
     event.kind = DeviceEvent::Kind::kMigConfigChange;
-    tell(event);
+    report(event);
   } else if ((data.event_type & nvml::kEventXid) != 0) {
     event.xid = data.event_data;
-    tell(event);
-    find_lost();  // an Xid may be the last thing that is heard of a GPU
+    report(event);
+    find_lost();  // an Xid may be the last event of a GPU
   }
 }
 
-void EventWatch::tell(const DeviceEvent& event) {
-  const std::scoped_lock lock(telling_);
+void EventWatch::report(const DeviceEvent& event) {
+  const std::scoped_lock lock(callback_mutex_);
   if (on_event_) on_event_(event);
 }
 
-void EventWatch::tell_lost(const std::string& gpu_uuid) {
+void EventWatch::report_lost(const std::string& gpu_uuid) {
   if (!lost_.insert(gpu_uuid).second) return;
-  tell({.gpu_uuid = gpu_uuid,
-        .kind = DeviceEvent::Kind::kUnavailable,
-        .xid = 0,
-        .gi = std::nullopt,
-        .ci = std::nullopt});
+  report({.gpu_uuid = gpu_uuid,
+          .kind = DeviceEvent::Kind::kUnavailable,
+          .xid = 0,
+          .gi = std::nullopt,
+          .ci = std::nullopt});
 }
 
-// The driver says that a GPU of the set is lost, not which: each is asked something.
+// The driver reports that a GPU of the set is lost, but not which: reads a value of each.
 void EventWatch::find_lost() {
-  for (const Listened& listened : listened_) {
+  for (const Registered& registered : registered_) {
     nvml::Memory memory{};
-    const nvml::Return code = library_->calls().device_memory(listened.device, &memory);
-    if (code == nvml::kGpuIsLost) tell_lost(listened.gpu_uuid);
+    const nvml::Return code = library_->calls().device_memory(registered.device, &memory);
+    if (code == nvml::kGpuIsLost) report_lost(registered.gpu_uuid);
   }
 }
 
 std::string EventWatch::uuid_of(nvml::Device device) const {
-  const auto found = std::ranges::find(listened_, device, &Listened::device);
-  if (found != listened_.end()) return found->gpu_uuid;
+  const auto found = std::ranges::find(registered_, device, &Registered::device);
+  if (found != registered_.end()) return found->gpu_uuid;
   std::array<char, nvml::kUuidBuffer> text{};
   const nvml::Return code = library_->calls().device_uuid(device, text.data(), nvml::kUuidBuffer);
   return code == nvml::kSuccess ? text.data() : "";
 }
 
-void EventWatch::mute() {
-  const std::scoped_lock lock(telling_);
+void EventWatch::stop_callbacks() {
+  const std::scoped_lock lock(callback_mutex_);
   on_event_ = nullptr;
 }
 

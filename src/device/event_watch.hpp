@@ -1,5 +1,5 @@
-// EventWatch: an event set of the driver's and the GPUs registered in it; the part of Events that
-// its thread owns. One rule: only one thread at a time uses it, except for mute() and listen_to().
+// EventWatch: an event set of the driver and the GPUs registered in it; the thread's part of
+// Events. Used by one thread at a time, except stop_callbacks() and set_gpus().
 #pragma once
 
 #include <functional>
@@ -28,39 +28,39 @@ class EventWatch {
   EventWatch(EventWatch&&) = delete;
   EventWatch& operator=(EventWatch&&) = delete;
 
-  // Registers every GPU that is not lost; false if the driver has no event set for us.
+  // Registers every GPU that is not lost. Returns false if the driver gives no event set.
   bool open();
-  // Waits for events and tells them until a stop is requested.
+  // Waits for events and reports them until a stop is requested.
   void run(const std::stop_token& stop);
-  // These GPUs from now on, also those that were lost before. Asks the driver nothing itself.
-  void listen_to(const std::vector<Gpu>& gpus);
-  // No event is told any more; waits for one that is being told.
-  void mute();
+  // Watches these GPUs from now on, including those that were lost before. Makes no driver call.
+  void set_gpus(const std::vector<Gpu>& gpus);
+  // No callback after its return; waits for one that is running.
+  void stop_callbacks();
 
  private:
-  struct Listened {
+  struct Registered {
     nvml::Device device = nullptr;
     std::string gpu_uuid;
   };
 
   void close();
-  void begin_anew();
+  void apply_wanted();
   void add(const std::string& gpu_uuid);
   void wait_once(const std::stop_token& stop);
-  void tell(const nvml::EventData& data);
-  void tell(const DeviceEvent& event);
-  void tell_lost(const std::string& gpu_uuid);
+  void report(const nvml::EventData& data);
+  void report(const DeviceEvent& event);
+  void report_lost(const std::string& gpu_uuid);
   void find_lost();
   [[nodiscard]] std::string uuid_of(nvml::Device device) const;
 
   const std::shared_ptr<const Library> library_;
   std::vector<std::string> gpu_uuids_;
   nvml::EventSet set_ = nullptr;
-  std::vector<Listened> listened_;
+  std::vector<Registered> registered_;
   std::set<std::string> lost_;
-  std::mutex wanting_;                              // of the next one
-  std::optional<std::vector<std::string>> wanted_;  // from the next wait on, not gpu_uuids_
-  std::mutex telling_;
+  std::mutex wanted_mutex_;                         // guards wanted_
+  std::optional<std::vector<std::string>> wanted_;  // replaces gpu_uuids_ before the next wait
+  std::mutex callback_mutex_;                       // guards on_event_, held while it runs
   OnEvent on_event_;
 };
 

@@ -9,7 +9,7 @@ namespace tangram::device {
 namespace {
 
 std::shared_ptr<EventWatch> opened(std::shared_ptr<EventWatch> watch) {
-  watch->open();  // what fails is tried again by the thread
+  watch->open();  // on failure the thread retries
   return watch;
 }
 
@@ -20,11 +20,11 @@ Events::Events(std::shared_ptr<const Library> library, const std::vector<Gpu>& g
     : watch_(opened(std::make_shared<EventWatch>(std::move(library), gpus, std::move(on_event)))),
       thread_([watch = watch_](const std::stop_token& stop) { watch->run(stop); }) {}
 
-void Events::listen_to(const std::vector<Gpu>& gpus) { watch_->listen_to(gpus); }
+void Events::set_gpus(const std::vector<Gpu>& gpus) { watch_->set_gpus(gpus); }
 
 void Events::stop() {
   thread_.stop();
-  watch_->mute();  // in case the thread was left behind
+  watch_->stop_callbacks();  // in case the thread was detached
 }
 
 }  // namespace tangram::device

@@ -1,13 +1,13 @@
-// Events: what the driver tells of its own accord: errors (Xid), changes of the MIG layout, a GPU
-// that is gone. It has a thread of its own because waiting for events blocks. One rule: trouble
-// with one GPU ends the events of that GPU only.
+// Events: reports the driver's events: errors (Xid), changes of the MIG layout, the loss of a GPU.
+// Waiting for them blocks, so it has its own thread. An error of one GPU ends the events of that
+// GPU only.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "device/background.hpp"
+#include "device/detachable_thread.hpp"
 #include "device/device.hpp"
 #include "device/library.hpp"
 
@@ -19,9 +19,9 @@ class Events {
  public:
   using OnEvent = std::function<void(const DeviceEvent&)>;
 
-  // From its return on, events of these GPUs are told, on a thread of its own. A GPU that is lost
-  // is told once, as kUnavailable (before the return, if it is lost already), and not listened to
-  // any more until listen_to() names it again.
+  // Reports events of these GPUs from its return on, on its own thread. A lost GPU is reported
+  // once, as kUnavailable (before the return if it is lost already), and not watched again until
+  // set_gpus() names it.
   Events(std::shared_ptr<const Library> library, const std::vector<Gpu>& gpus, OnEvent on_event);
   ~Events() { stop(); }
   Events(const Events&) = delete;
@@ -29,15 +29,16 @@ class Events {
   Events(Events&&) = delete;
   Events& operator=(Events&&) = delete;
 
-  // These GPUs from now on, within a second. Never waits for the driver.
-  void listen_to(const std::vector<Gpu>& gpus);
+  // Watches these GPUs within a second. Makes no driver call.
+  void set_gpus(const std::vector<Gpu>& gpus);
 
-  // There is no event afterwards. Takes a fraction of a second. Not from the callback.
+  // No callback after its return. Takes a fraction of a second. Must not be called from the
+  // callback.
   void stop();
 
  private:
   std::shared_ptr<EventWatch> watch_;
-  Background thread_;
+  DetachableThread thread_;
 };
 
 }  // namespace tangram::device

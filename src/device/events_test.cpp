@@ -1,4 +1,4 @@
-// Events and counters: told from their own threads, from the right GPU, and no longer than wanted.
+// Events and throughput samples: on their own threads, of the right GPU, and not after stop().
 #include "device/events.hpp"
 
 #include <atomic>
@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/counters.hpp"
-#include "device/test_node.hpp"
+#include "device/throughput_sampler.hpp"
+#include "tests/support/device/node.hpp"
 
 namespace tangram::device {
 namespace {
@@ -24,22 +24,39 @@ class EventsTest : public ::testing::Test {
  protected:
   void begin() {
     events_ = std::make_unique<Events>(node_.shared(), gpus_,
-                                       [this](const DeviceEvent& e) { told_.put(e); });
+                                       [this](const DeviceEvent& e) { events_seen_.put(e); });
   }
+
+  // Raises Xid 31 on the GPU every 50 ms, because events are lost while GPUs are being registered,
+  // and returns the first event that is reported. Fails the test after kDeadline.
+  DeviceEvent first_event_after_xids(unsigned gpu) {
+    const auto deadline = std::chrono::steady_clock::now() + kDeadline;
+    while (!events_seen_.wait_for(50ms)) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        ADD_FAILURE() << "no event was reported after Xids on GPU " << gpu;
+        return {};
+      }
+      node_.xid(gpu, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
+    }
+    return events_seen_.take();
+  }
+
+  static constexpr auto kDeadline = 30s;
+  static constexpr int kMaxEvents = 10;  // until the one that is expected
 
   Node node_{"2xA100-40GB"};
   std::vector<Gpu> gpus_ = node_.gpus();
-  Mailbox<DeviceEvent> told_;
+  Mailbox<DeviceEvent> events_seen_;
   std::unique_ptr<Events> events_;
 };
 
-TEST_F(EventsTest, TellAnXidWithItsGpuAndInstance) {
+TEST_F(EventsTest, ReportAnXidWithItsGpuAndInstance) {
   begin();
   node_.xid(1, 43, 5, 0);
   node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
   std::set<std::uint64_t> xids;
   for (int i = 0; i < 2; ++i) {
-    const DeviceEvent event = told_.take();
+    const DeviceEvent event = events_seen_.take();
     EXPECT_EQ(event.kind, Kind::kXid);
     EXPECT_EQ(event.gpu_uuid, gpus_[event.xid == 43 ? 1 : 0].uuid);
     EXPECT_EQ(event.gi.has_value(), event.xid == 43);
@@ -48,53 +65,54 @@ TEST_F(EventsTest, TellAnXidWithItsGpuAndInstance) {
   EXPECT_EQ(xids, (std::set<std::uint64_t>{31, 43}));
 }
 
-TEST_F(EventsTest, TellThatTheLayoutChanged) {
+TEST_F(EventsTest, ReportThatTheLayoutChanged) {
   begin();
-  Owned owned;
+  OwnedInstances owned;
   must_create(node_, gpus_[1], "1g.5gb", 0, owned);
-  const DeviceEvent event = told_.take();
+  const DeviceEvent event = events_seen_.take();
   EXPECT_EQ(event.kind, Kind::kMigConfigChange);
   EXPECT_EQ(event.gpu_uuid, gpus_[1].uuid);
 }
 
-TEST_F(EventsTest, TellALostGpuOnceAndGoOnWithTheOthers) {
+TEST_F(EventsTest, ReportALostGpuOnceAndGoOnWithTheOthers) {
   begin();
   node_.fall_off(0);
-  DeviceEvent event = told_.take();
-  if (event.kind == Kind::kXid) {  // the driver's last word of it
+  DeviceEvent event = events_seen_.take();
+  if (event.kind == Kind::kXid) {  // the driver's last event of it
     EXPECT_EQ(event.xid, 79U);
-    event = told_.take();
+    event = events_seen_.take();
   }
   EXPECT_EQ(event.kind, Kind::kUnavailable);
   EXPECT_EQ(event.gpu_uuid, gpus_[0].uuid);
-  // The set is made anew without the lost GPU; the other one is asked until it is heard again.
-  for (;;) {
-    node_.xid(1, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
-    if (told_.wait_for(100ms)) break;
-  }
-  EXPECT_EQ(told_.take().gpu_uuid, gpus_[1].uuid);
+  EXPECT_EQ(first_event_after_xids(1).gpu_uuid, gpus_[1].uuid);
 }
 
-TEST_F(EventsTest, ListenAgainToAGpuThatIsBack) {
+TEST_F(EventsTest, WatchAGpuAgainThatIsBack) {
   begin();
   node_.fall_off(0);
-  while (told_.take().kind != Kind::kUnavailable) continue;
-  node_.reboot();
-  events_->listen_to(gpus_);
-  for (DeviceEvent event; event.xid != 31 || event.gpu_uuid != gpus_[0].uuid;) {
-    while (!told_.wait_for(50ms)) node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
-    event = told_.take();
+  DeviceEvent event;
+  for (int i = 0; i < kMaxEvents && event.kind != Kind::kUnavailable; ++i) {
+    event = events_seen_.take();
   }
+  ASSERT_EQ(event.kind, Kind::kUnavailable);
+  node_.reboot();
+  events_->set_gpus(gpus_);
+  for (int i = 0; i < kMaxEvents && !HasFailure() && event.xid != 31; ++i) {
+    event = first_event_after_xids(0);
+  }
+  EXPECT_EQ(event.xid, 31U);
+  EXPECT_EQ(event.gpu_uuid, gpus_[0].uuid);
 }
 
-// Whoever wants others to be listened to does not wait until the driver has taken them.
+// set_gpus() does not wait for the driver.
 TEST_F(EventsTest, AreNotWaitedForWhenTheDriverHangs) {
   begin();
   node_.fault("nvmlDeviceRegisterEvents=hang:2000", 0);
-  for (int i = 0; i < 100; ++i) events_->listen_to(gpus_);  // a hundred times two seconds
+  const auto before = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) events_->set_gpus(gpus_);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 20s);  // 200 s if each call waited
   node_.clear_faults();
-  while (!told_.wait_for(50ms)) node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
-  EXPECT_EQ(told_.take().xid, 31U);
+  EXPECT_EQ(first_event_after_xids(0).xid, 31U);
 }
 
 TEST_F(EventsTest, LeaveAGpuOutThatHasNone) {
@@ -102,23 +120,23 @@ TEST_F(EventsTest, LeaveAGpuOutThatHasNone) {
   begin();
   node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
   node_.xid(1, 43, nvml::kNoInstanceId, nvml::kNoInstanceId);
-  EXPECT_EQ(told_.take().xid, 43U);
+  EXPECT_EQ(events_seen_.take().xid, 43U);
 }
 
-TEST_F(EventsTest, TellAGpuThatIsLostWhenItIsToBeListenedTo) {
+TEST_F(EventsTest, ReportAGpuThatIsLostBeforeItIsRegistered) {
   node_.fall_off(1);
   begin();
-  const DeviceEvent event = told_.take();
+  const DeviceEvent event = events_seen_.take();
   EXPECT_EQ(event.kind, Kind::kUnavailable);
   EXPECT_EQ(event.gpu_uuid, gpus_[1].uuid);
 }
 
-// A driver whose wait fails at once is not asked ten thousand times a second.
+// A driver whose wait fails at once is not called in a busy loop.
 TEST_F(EventsTest, DoNotSpinOnErrors) {
   node_.fault("nvmlEventSetWait=UNKNOWN", 3);
   begin();
   node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
-  EXPECT_EQ(told_.take().xid, 31U);
+  EXPECT_EQ(events_seen_.take().xid, 31U);
   std::uint64_t failed = 0;
   for (const ErrorCount& e : node_.library().errors()) {
     if (e.call == "nvmlEventSetWait_v2") failed += e.count;
@@ -126,11 +144,10 @@ TEST_F(EventsTest, DoNotSpinOnErrors) {
   EXPECT_EQ(failed, 3U);
 }
 
-TEST_F(EventsTest, SurviveThatThereIsNoEventSetAtFirst) {
+TEST_F(EventsTest, RetryWhenThereIsNoEventSetAtFirst) {
   node_.fault("nvmlEventSetCreate=UNKNOWN", 2);
   begin();
-  while (!told_.wait_for(50ms)) node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
-  EXPECT_EQ(told_.take().xid, 31U);
+  EXPECT_EQ(first_event_after_xids(0).xid, 31U);
 }
 
 TEST_F(EventsTest, StopAtOnceAndForGood) {
@@ -140,18 +157,23 @@ TEST_F(EventsTest, StopAtOnceAndForGood) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
   node_.xid(0, 31, nvml::kNoInstanceId, nvml::kNoInstanceId);
   events_.reset();
-  EXPECT_TRUE(told_.is_empty());
+  EXPECT_TRUE(events_seen_.is_empty());
 }
 
-TEST(Counters, SampleEveryGpuAgainAndAgain) {
+TEST(ThroughputSampler, SamplesEveryGpuRepeatedly) {
   const Node node("2xA100-40GB");
   const auto gpus = node.gpus();
   node.demand(gpus[1].uuid, 3'000'000, 1'000'000);
   Mailbox<std::string> sampled;
-  Counters counters(node.shared(), gpus, 5ms,
-                    [&](const std::string& uuid, const ThroughputSample&) { sampled.put(uuid); });
+  ThroughputSampler counters(
+      node.shared(), gpus, 5ms,
+      [&](const std::string& uuid, const ThroughputSample&) { sampled.put(uuid); });
   std::multiset<std::string> seen;
-  while (seen.count(gpus[0].uuid) < 2 || seen.count(gpus[1].uuid) < 2) seen.insert(sampled.take());
+  for (int i = 0; i < 100 && (seen.count(gpus[0].uuid) < 2 || seen.count(gpus[1].uuid) < 2); ++i) {
+    seen.insert(sampled.take());
+  }
+  EXPECT_GE(seen.count(gpus[0].uuid), 2U);
+  EXPECT_GE(seen.count(gpus[1].uuid), 2U);
   const auto last = counters.last(gpus[1].uuid);
   ASSERT_TRUE(last.has_value());
   EXPECT_GT(last->throughput.to_gpu_kbps, 2'000'000U);
@@ -161,45 +183,46 @@ TEST(Counters, SampleEveryGpuAgainAndAgain) {
   counters.stop();
 }
 
-TEST(Counters, DoNotAskAGpuThatIsLostOrHasNoCounter) {
+TEST(ThroughputSampler, DoesNotReadAGpuThatIsLostOrHasNoCounter) {
   const Node node("3xA100-40GB");
   const auto gpus = node.gpus();
   node.fault("nvmlDeviceGetPcieThroughput=NOT_SUPPORTED", 1, 0);
   node.fault("nvmlDeviceGetPcieThroughput=GPU_IS_LOST", 1, 1);
   Mailbox<std::string> sampled;
-  const Counters counters(
+  const ThroughputSampler counters(
       node.shared(), gpus, 1ms,
       [&](const std::string& uuid, const ThroughputSample&) { sampled.put(uuid); });
   for (int i = 0; i < 5; ++i) EXPECT_EQ(sampled.take(), gpus[2].uuid);
   EXPECT_FALSE(counters.last(gpus[0].uuid).has_value());
 }
 
-TEST(Counters, GoOnAfterAnErrorThatPasses) {
+TEST(ThroughputSampler, GoesOnAfterATransientError) {
   const Node node("1xA100-40GB");
   node.fault("nvmlDeviceGetPcieThroughput=UNKNOWN", 3);
   Mailbox<std::string> sampled;
-  const Counters counters(
+  const ThroughputSampler counters(
       node.shared(), node.gpus(), 1ms,
       [&](const std::string& uuid, const ThroughputSample&) { sampled.put(uuid); });
   EXPECT_EQ(sampled.take(), node.gpu().uuid);
 }
 
-// A thread that hangs in the driver is left behind, and says nothing any more.
-TEST(Background, DoesNotWaitForEverForAThreadThatHangs) {
+// A thread that hangs in the driver is detached.
+TEST(DetachableThread, DoesNotWaitForEverForAThreadThatHangs) {
   auto finished = std::make_shared<std::atomic<bool>>(false);
   auto release = std::make_shared<std::promise<void>>();
-  auto is_over = std::make_shared<std::promise<void>>();
-  {
-    Background thread([=](const std::stop_token&) {
+  auto ended = std::make_shared<std::promise<void>>();
+  const auto stopped = std::async(std::launch::async, [=] {
+    DetachableThread thread([=](const std::stop_token&) {
       release->get_future().wait();
       *finished = true;
-      is_over->set_value();
+      ended->set_value();
     });
     thread.stop(20ms);
-    EXPECT_FALSE(*finished);
-  }
+  });
+  EXPECT_EQ(stopped.wait_for(30s), std::future_status::ready) << "stop() joins a thread that hangs";
+  EXPECT_FALSE(*finished);
   release->set_value();
-  is_over->get_future().wait();
+  ASSERT_EQ(ended->get_future().wait_for(30s), std::future_status::ready);
   EXPECT_TRUE(*finished);
 }
 

@@ -22,18 +22,18 @@ using Kind = Failure::Kind;
 
 constexpr Meaning kMeanings[] = {
     {nvml::kSuccess, Kind::kFailed, ErrorCode::kFailed, "SUCCESS",
-     "the driver reports success, but nothing happened", "Look at the kernel log (dmesg)."},
+     "the driver reports success, but nothing changed", "Look at the kernel log (dmesg)."},
     {nvml::kUninitialized, Kind::kFailed, ErrorCode::kFailed, "UNINITIALIZED",
-     "the library was not initialised", "This is a mistake of Tangram's; please report it."},
+     "the library was not initialised", "This is a bug in Tangram; please report it."},
     {nvml::kInvalidArgument, Kind::kFailed, ErrorCode::kFailed, "INVALID_ARGUMENT",
      "the driver does not know this argument",
-     "What was named may have just vanished; look again."},
+     "The object may have just been removed; list and try again."},
     {nvml::kNotSupported, Kind::kUnsupported, ErrorCode::kFailed, "NOT_SUPPORTED",
      "the GPU or its driver does not support it", "Check the GPU's model and its MIG mode."},
     {nvml::kNoPermission, Kind::kNoPermission, ErrorCode::kFailed, "NO_PERMISSION", "no permission",
      "Run as root, or give this user read access to /proc/driver/nvidia/capabilities/mig/config."},
-    {nvml::kNotFound, Kind::kNotThere, ErrorCode::kNotFound, "NOT_FOUND", "there is no such thing",
-     "List what there is."},
+    {nvml::kNotFound, Kind::kNotThere, ErrorCode::kNotFound, "NOT_FOUND", "not found",
+     "List what exists."},
     {nvml::kInsufficientSize, Kind::kFailed, ErrorCode::kFailed, "INSUFFICIENT_SIZE",
      "the answer did not fit", "Try again."},
     {nvml::kInsufficientPower, Kind::kFailed, ErrorCode::kFailed, "INSUFFICIENT_POWER",
@@ -70,9 +70,9 @@ constexpr Meaning kMeanings[] = {
     {nvml::kGpuNotFound, Kind::kNotThere, ErrorCode::kNotFound, "GPU_NOT_FOUND",
      "the driver sees no GPU", "Check lspci and the kernel log; `tangram emulate` can stand in."},
     {nvml::kInvalidState, Kind::kFailed, ErrorCode::kFailed, "INVALID_STATE",
-     "the GPU is in a state that does not allow it", "Look at the GPU's MIG mode."},
-    {nvml::kUnknown, Kind::kFailed, ErrorCode::kFailed, "UNKNOWN",
-     "the driver met an internal error", "Look at the kernel log (dmesg)."},
+     "the GPU is in a state that does not allow it", "Check the GPU's MIG mode."},
+    {nvml::kUnknown, Kind::kFailed, ErrorCode::kFailed, "UNKNOWN", "internal error of the driver",
+     "Look at the kernel log (dmesg)."},
 };
 
 const Meaning* meaning_of(nvml::Return code) {
@@ -99,7 +99,7 @@ Failure make_failure(Failure::Kind kind, ErrorCode code, std::string message) {
   return {.kind = kind,
           .error = {code, std::move(message)},
           .holders = {},
-          .left = Failure::Left::kUnknown,
+          .leftover = Failure::Leftover::kUnknown,
           .instance = std::nullopt};
 }
 

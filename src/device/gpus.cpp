@@ -17,13 +17,13 @@ namespace {
 
 constexpr unsigned long long kMib = 1'048'576;
 
-// GPUs of one kind share a model: it has thousands of states.
+// GPUs of the same specification share a model: it has thousands of states.
 using Models = std::vector<std::shared_ptr<const mig::Model>>;
 
-// Fills in one Gpu, field by field, until the driver says that the GPU is lost.
-class Reader {
+// Fills in one Gpu field by field, until the driver reports the GPU as lost.
+class GpuReader {
  public:
-  Reader(const Library& library, nvml::Device device, Gpu& gpu)
+  GpuReader(const Library& library, nvml::Device device, Gpu& gpu)
       : library_(library), calls_(library.calls()), device_(device), gpu_(gpu) {}
 
   void read(Models& models) {
@@ -31,9 +31,9 @@ class Reader {
   }
 
  private:
-  // Whether reading may go on. Only the loss of the GPU ends it; what one driver or user cannot
-  // read keeps its default.
-  bool noted(nvml::Return code, std::string_view tried) {
+  // Returns whether to go on reading. Only the loss of the GPU ends it; a value that a driver or
+  // user cannot read keeps its default.
+  bool keep_reading(nvml::Return code, std::string_view tried) {
     if (code != nvml::kGpuIsLost) return true;
     gpu_.health = Health::kLost;
     gpu_.trouble = failure_of(code, tried, name()).error.message;
@@ -55,7 +55,7 @@ class Reader {
   nvml::Return memory_code_ = nvml::kSuccess;
 };
 
-bool Reader::read_identity() {
+bool GpuReader::read_identity() {
   std::array<char, nvml::kUuidBuffer> uuid{};
   const nvml::Return code = calls_.device_uuid(device_, uuid.data(), nvml::kUuidBuffer);
   if (code == nvml::kSuccess) gpu_.uuid = uuid.data();
@@ -65,21 +65,23 @@ bool Reader::read_identity() {
     return false;
   }
   std::array<char, nvml::kNameBuffer> text{};
-  if (!noted(code, "read the UUID") ||
-      !noted(calls_.device_name(device_, text.data(), nvml::kNameBuffer), "read the name")) {
+  if (!keep_reading(code, "read the UUID") ||
+      !keep_reading(calls_.device_name(device_, text.data(), nvml::kNameBuffer), "read the name")) {
     return false;
   }
   gpu_.device_name = text.data();
-  return noted(calls_.device_minor(device_, &gpu_.minor), "read the minor number") && read_pci();
+  return keep_reading(calls_.device_minor(device_, &gpu_.minor), "read the minor number") &&
+         read_pci();
 }
 
-bool Reader::read_pci() {
+bool GpuReader::read_pci() {
   nvml::PciInfo pci{};
   nvml::Memory memory{};
   memory_code_ = calls_.device_memory(device_, &memory);
-  if (!noted(calls_.device_pci(device_, &pci), "read the PCI address") ||
-      !noted(memory_code_, "read the memory") ||
-      !noted(calls_.device_architecture(device_, &gpu_.architecture), "read the architecture")) {
+  if (!keep_reading(calls_.device_pci(device_, &pci), "read the PCI address") ||
+      !keep_reading(memory_code_, "read the memory") ||
+      !keep_reading(calls_.device_architecture(device_, &gpu_.architecture),
+                    "read the architecture")) {
     return false;
   }
   gpu_.pci_bus_id = pci.bus_id;
@@ -87,12 +89,12 @@ bool Reader::read_pci() {
   nvml::FieldValue field{};
   field.field_id = nvml::kFieldResetlessMig;
   const nvml::Return code = calls_.device_fields(device_, 1, &field);
-  const bool is_told = code == nvml::kSuccess && field.nvml_return == nvml::kSuccess;
-  gpu_.resetless = is_told ? field.value.ui != 0 : gpu_.architecture >= nvml::kArchHopper;
-  return noted(code, "ask how MIG is switched");
+  const bool is_known = code == nvml::kSuccess && field.nvml_return == nvml::kSuccess;
+  gpu_.resetless = is_known ? field.value.ui != 0 : gpu_.architecture >= nvml::kArchHopper;
+  return keep_reading(code, "read how MIG is switched");
 }
 
-bool Reader::read_mig() {
+bool GpuReader::read_mig() {
   const Outcome<MigMode> mode = read_mig_mode(library_, device_, name());
   if (mode) {
     gpu_.mig = *mode;
@@ -104,8 +106,8 @@ bool Reader::read_mig() {
   return false;
 }
 
-void Reader::read_model(Models& models) {
-  if (memory_code_ != nvml::kSuccess) {  // profiles are named by their share of it
+void GpuReader::read_model(Models& models) {
+  if (memory_code_ != nvml::kSuccess) {  // profile names need it
     gpu_.trouble = failure_of(memory_code_, "read the size of the memory", name()).error.message;
     return;
   }
@@ -118,7 +120,7 @@ void Reader::read_model(Models& models) {
   gpu_.trouble = report.error().error.message;
 }
 
-void Reader::use(const mig::ReportedGpu& report, Models& models) {
+void GpuReader::use(const mig::ReportedGpu& report, Models& models) {
   const Result<const mig::Model*> known = mig::find_model(gpu_.device_name);
   Result<mig::ModelSpec> spec = mig::spec_of(known ? (*known)->name() : gpu_.device_name, report);
   if (!spec) {
@@ -148,7 +150,7 @@ Gpu read_at(const Library& library, unsigned index, Models& models) {
   nvml::Device device = nullptr;
   const nvml::Return code = library.calls().device_by_index(index, &device);
   if (code == nvml::kSuccess) {
-    Reader(library, device, gpu).read(models);
+    GpuReader(library, device, gpu).read(models);
   } else {
     gpu.health = code == nvml::kGpuIsLost ? Health::kLost : Health::kUnreadable;
     gpu.trouble = failure_of(code, "open the GPU", cat("GPU ", index)).error.message;
@@ -181,7 +183,7 @@ Outcome<Gpu> read_gpu(const Library& library, const std::string& gpu_uuid) {
     return std::unexpected(failure_of(code, "read its index", gpu_uuid));
   }
   Models models;
-  Reader(library, *device, gpu).read(models);
+  GpuReader(library, *device, gpu).read(models);
   return gpu;
 }
 

@@ -1,7 +1,6 @@
-// The GPUs of a node, as the driver reports them: identity, MIG mode, and the model (profiles and
-// placements) that its MIG instances follow. It exists so that no table of ours decides what a GPU
-// can do. One rule: a GPU that cannot be read is listed with its trouble; it never makes the others
-// vanish.
+// The GPUs of a node as the driver reports them: identity, MIG mode, and the model (profiles and
+// placements). The driver's report decides, not the built-in table. A GPU that cannot be read is
+// listed with its trouble and does not affect the others.
 #pragma once
 
 #include <string>
@@ -14,13 +13,13 @@
 
 namespace tangram::device {
 
-// In the driver's order. Fails only when not even their number can be read, or there is none.
+// In the driver's order. Fails only if the number of GPUs cannot be read or is 0.
 [[nodiscard]] Outcome<std::vector<Gpu>> list_gpus(const Library& library);
 
-// One GPU, read anew; fails if it cannot be found or read at all.
+// Reads one GPU again. Fails if it cannot be found or not read at all.
 [[nodiscard]] Outcome<Gpu> read_gpu(const Library& library, const std::string& gpu_uuid);
 
-// "on", "pending-off": as people and programs read it.
+// "on", "pending-off": for people and in JSON.
 [[nodiscard]] std::string_view name_of(MigMode mode);
 
 [[nodiscard]] Outcome<MigMode> read_mig_mode(const Library& library, nvml::Device device,

@@ -1,4 +1,4 @@
-// GPUs as they are listed: models as the driver reports them, MIG modes, lost ones among others.
+// Listing GPUs: models as the driver reports them, MIG modes, lost GPUs.
 #include "device/gpus.hpp"
 
 #include <gmock/gmock.h>
@@ -7,8 +7,8 @@
 #include "base/text.hpp"
 #include "device/differences.hpp"
 #include "device/prepare.hpp"
-#include "device/test_node.hpp"
 #include "mig/catalog.hpp"
+#include "tests/support/device/node.hpp"
 
 namespace tangram::device {
 namespace {
@@ -32,7 +32,7 @@ TEST(ListGpus, GivesEveryModelOfTheCatalogItsOwnNames) {
     const Gpu gpu = node.gpu();
     SCOPED_TRACE(model.name());
     ASSERT_NE(gpu.model, nullptr) << gpu.trouble;
-    const bool is_named = !model.spec().device_names.empty();  // by some driver that was seen
+    const bool is_named = !model.spec().device_names.empty();  // known from a real driver
     EXPECT_EQ(gpu.model->name(), is_named ? model.name() : gpu.device_name);
     EXPECT_EQ(gpu.differences.size(), is_named ? 0U : 1U);
     EXPECT_EQ(names(*gpu.model), names(model));
@@ -44,7 +44,7 @@ TEST(ListGpus, GivesEveryModelOfTheCatalogItsOwnNames) {
   }
 }
 
-TEST(ListGpus, KnowsWhoIsWho) {
+TEST(ListGpus, GivesTheIdentityOfEachGpu) {
   const Node node("2xA100-40GB,1xH100-80GB");
   const auto gpus = node.gpus();
   ASSERT_EQ(gpus.size(), 3U);
@@ -115,7 +115,7 @@ TEST(ListGpus, WithoutAnyGpuSaysSo) {
   EXPECT_THAT(gpus.error().error.message, HasSubstr("no GPU"));
 }
 
-TEST(ListGpus, ReadsProfilesWithMigOffWhereTheDriverTellsThem) {
+TEST(ListGpus, ReadsProfilesWithMigOffWhereTheDriverReportsThem) {
   const Node node("[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\n");
   const Gpu gpu = node.gpu();
   EXPECT_EQ(gpu.mig, MigMode::kOff);

@@ -9,25 +9,25 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "device/patience.hpp"
+#include "device/retry_policy.hpp"
 
 namespace tangram::device {
 namespace {
 
-// Never the count that a profile reports: it is wrong on some boards.
+// Not the count that a profile reports: it is wrong on some boards.
 constexpr unsigned kMostInstances = 64;
-constexpr unsigned kGiIds = 15;  // the driver numbers GPU instances by place: 0 to 14
+constexpr unsigned kGiIds = 15;  // the driver numbers GPU instances by position: 0 to 14
 
 struct CiRecord {
   nvml::ComputeInstance handle = nullptr;
   nvml::CiProfileInfo profile{};
 };
 
-// Asks one GPU. A handle that dies between two questions makes the answer of the second a failure;
-// the caller asks again from the start.
-class Enquiry {
+// Reads one GPU. A handle that becomes invalid between two calls makes the second fail; the caller
+// then starts over.
+class InstanceReader {
  public:
-  Enquiry(const Library& library, const Gpu& gpu, nvml::Device device)
+  InstanceReader(const Library& library, const Gpu& gpu, nvml::Device device)
       : calls_(library.calls()), gpu_(gpu), device_(device) {}
 
   [[nodiscard]] Outcome<std::vector<GiRecord>> gpu_instances() const;
@@ -76,7 +76,7 @@ unsigned most_slices(const std::vector<nvml::CiProfileInfo>& profiles) {
   return most;
 }
 
-std::optional<mig::ProfileIndex> Enquiry::profile_of(unsigned profile_id) const {
+std::optional<mig::ProfileIndex> InstanceReader::profile_of(unsigned profile_id) const {
   if (gpu_.model == nullptr) return std::nullopt;
   const auto& all = gpu_.model->profiles();
   const auto found = std::ranges::find_if(all, [&](const mig::Profile& profile) {
@@ -86,12 +86,12 @@ std::optional<mig::ProfileIndex> Enquiry::profile_of(unsigned profile_id) const 
   return mig::ProfileIndex(static_cast<std::uint8_t>(found - all.begin()));
 }
 
-std::string Enquiry::profile_name(unsigned profile_id) const {
+std::string InstanceReader::profile_name(unsigned profile_id) const {
   const auto profile = profile_of(profile_id);
   return profile ? gpu_.model->profile(*profile).name : cat("unknown-", profile_id);
 }
 
-Outcome<void> Enquiry::add_of_profile(unsigned id, std::vector<GiRecord>& found) const {
+Outcome<void> InstanceReader::add_of_profile(unsigned id, std::vector<GiRecord>& found) const {
   std::array<nvml::GpuInstance, kMostInstances> handles{};
   unsigned count = 0;
   nvml::Return code = calls_.gis_of_profile(device_, id, handles.data(), &count);
@@ -106,8 +106,8 @@ Outcome<void> Enquiry::add_of_profile(unsigned id, std::vector<GiRecord>& found)
   return {};
 }
 
-// Instances of a profile that came after this program: they are nobody's we know, but they stand.
-Outcome<void> Enquiry::add_unknown(std::vector<GiRecord>& found) const {
+// Adds instances of profiles that the model does not know: they occupy slices all the same.
+Outcome<void> InstanceReader::add_unknown(std::vector<GiRecord>& found) const {
   for (unsigned id = 0; id < kGiIds; ++id) {
     const auto is_it = [&](const GiRecord& gi) { return gi.info.id == id; };
     if (std::ranges::any_of(found, is_it)) continue;
@@ -122,7 +122,7 @@ Outcome<void> Enquiry::add_unknown(std::vector<GiRecord>& found) const {
   return {};
 }
 
-Outcome<std::vector<GiRecord>> Enquiry::gpu_instances() const {
+Outcome<std::vector<GiRecord>> InstanceReader::gpu_instances() const {
   std::vector<GiRecord> found;
   if (gpu_.model != nullptr) {
     for (const mig::Profile& profile : gpu_.model->profiles()) {
@@ -134,7 +134,7 @@ Outcome<std::vector<GiRecord>> Enquiry::gpu_instances() const {
   return found;
 }
 
-Outcome<std::vector<nvml::CiProfileInfo>> Enquiry::profiles(nvml::GpuInstance gi) const {
+Outcome<std::vector<nvml::CiProfileInfo>> InstanceReader::profiles(nvml::GpuInstance gi) const {
   std::vector<nvml::CiProfileInfo> found;
   for (unsigned number = 0; number < nvml::kCiProfileCount; ++number) {
     nvml::CiProfileInfo info{};
@@ -149,7 +149,7 @@ Outcome<std::vector<nvml::CiProfileInfo>> Enquiry::profiles(nvml::GpuInstance gi
   return found;
 }
 
-Outcome<std::vector<CiRecord>> Enquiry::computes(
+Outcome<std::vector<CiRecord>> InstanceReader::computes(
     nvml::GpuInstance gi, const std::vector<nvml::CiProfileInfo>& profiles) const {
   std::vector<CiRecord> found;
   for (const nvml::CiProfileInfo& profile : profiles) {
@@ -165,7 +165,7 @@ Outcome<std::vector<CiRecord>> Enquiry::computes(
   return found;
 }
 
-Outcome<std::string> Enquiry::uuid_of(nvml::Device device) const {
+Outcome<std::string> InstanceReader::uuid_of(nvml::Device device) const {
   std::array<char, nvml::kUuidBuffer> text{};
   const nvml::Return code = calls_.device_uuid(device, text.data(), nvml::kUuidBuffer);
   if (code != nvml::kSuccess) return refused(code, "read the UUID of a MIG device");
@@ -173,7 +173,7 @@ Outcome<std::string> Enquiry::uuid_of(nvml::Device device) const {
   return std::string(text.data());
 }
 
-Outcome<nvml::Device> Enquiry::mig_device(unsigned gi, unsigned ci) const {
+Outcome<nvml::Device> InstanceReader::mig_device(unsigned gi, unsigned ci) const {
   unsigned most = 0;
   if (const nvml::Return code = calls_.mig_device_count(device_, &most); code != nvml::kSuccess) {
     return refused(code, "count the MIG devices");
@@ -192,16 +192,17 @@ Outcome<nvml::Device> Enquiry::mig_device(unsigned gi, unsigned ci) const {
   return refused(nvml::kNotFound, cat("find the MIG device of GPU instance ", gi));
 }
 
-// The handle in a compute instance's record is the MIG device on the drivers we know; the
-// documentation calls it the parent, so its UUID is looked at before it is believed.
-Outcome<std::string> Enquiry::mig_uuid(unsigned gi, const nvml::ComputeInstanceInfo& ci) const {
+// The handle in a compute instance's record is the MIG device on known drivers; the documentation
+// calls it the parent, so its UUID is checked first.
+Outcome<std::string> InstanceReader::mig_uuid(unsigned gi,
+                                              const nvml::ComputeInstanceInfo& ci) const {
   if (auto uuid = uuid_of(ci.device); uuid && uuid->starts_with("MIG-")) return uuid;
   const Outcome<nvml::Device> device = mig_device(gi, ci.id);
   if (!device) return std::unexpected(device.error());
   return uuid_of(*device);
 }
 
-Outcome<void> Enquiry::add_computes(Instance& instance, const GiRecord& gi) const {
+Outcome<void> InstanceReader::add_computes(Instance& instance, const GiRecord& gi) const {
   const auto offered = profiles(gi.handle);
   if (!offered) return std::unexpected(offered.error());
   const auto found = computes(gi.handle, *offered);
@@ -224,7 +225,7 @@ Outcome<void> Enquiry::add_computes(Instance& instance, const GiRecord& gi) cons
   return {};
 }
 
-Outcome<Instance> Enquiry::instance(const GiRecord& gi) const {
+Outcome<Instance> InstanceReader::instance(const GiRecord& gi) const {
   Instance instance;
   instance.gpu_uuid = gpu_.uuid;
   instance.gi = gi.info.id;
@@ -239,12 +240,12 @@ Outcome<Instance> Enquiry::instance(const GiRecord& gi) const {
   return instance;
 }
 
-Outcome<std::vector<Instance>> list_once(const Enquiry& enquiry) {
-  const auto handles = enquiry.gpu_instances();
+Outcome<std::vector<Instance>> list_once(const InstanceReader& reader) {
+  const auto handles = reader.gpu_instances();
   if (!handles) return std::unexpected(handles.error());
   std::vector<Instance> instances;
   for (const GiRecord& gi : *handles) {
-    Outcome<Instance> instance = enquiry.instance(gi);
+    Outcome<Instance> instance = reader.instance(gi);
     if (!instance) return std::unexpected(std::move(instance.error()));
     instances.push_back(*std::move(instance));
   }
@@ -262,10 +263,10 @@ bool may_pass(const Failure& failure) {
 Outcome<std::vector<Instance>> list_instances(const Library& library, const Gpu& gpu) {
   const Outcome<nvml::Device> device = library.device(gpu.uuid);
   if (!device) return std::unexpected(device.error());
-  return list_once(Enquiry(library, gpu, *device));
+  return list_once(InstanceReader(library, gpu, *device));
 }
 
-Outcome<std::vector<Instance>> look(const Library& library, const Gpu& gpu) {
+Outcome<std::vector<Instance>> list_instances_with_retry(const Library& library, const Gpu& gpu) {
   Backoff backoff({.retry_for = std::chrono::milliseconds(500),
                    .longest_wait = std::chrono::milliseconds(50),
                    .stop = {}});
@@ -276,15 +277,15 @@ Outcome<std::vector<Instance>> look(const Library& library, const Gpu& gpu) {
 }
 
 Outcome<std::optional<GiRecord>> find_gpu_instance(const Library& library, const Gpu& gpu,
-                                                   const Place& place) {
+                                                   const InstanceLocation& location) {
   const Outcome<nvml::Device> device = library.device(gpu.uuid);
   if (!device) return std::unexpected(device.error());
-  const Enquiry enquiry(library, gpu, *device);
-  const auto handles = enquiry.gpu_instances();
+  const InstanceReader reader(library, gpu, *device);
+  const auto handles = reader.gpu_instances();
   if (!handles) return std::unexpected(handles.error());
   for (const GiRecord& gi : *handles) {
-    if (gi.info.placement.start != place.start) continue;
-    if (enquiry.profile_name(gi.info.profile_id) == place.profile) return gi;
+    if (gi.info.placement.start != location.start) continue;
+    if (reader.profile_name(gi.info.profile_id) == location.profile) return gi;
   }
   return std::nullopt;
 }
@@ -292,10 +293,10 @@ Outcome<std::optional<GiRecord>> find_gpu_instance(const Library& library, const
 Outcome<std::vector<nvml::ComputeInstance>> compute_instances(const Library& library,
                                                               const Gpu& gpu,
                                                               nvml::GpuInstance gi) {
-  const Enquiry enquiry(library, gpu, nullptr);
-  const auto offered = enquiry.profiles(gi);
+  const InstanceReader reader(library, gpu, nullptr);
+  const auto offered = reader.profiles(gi);
   if (!offered) return std::unexpected(offered.error());
-  const auto found = enquiry.computes(gi, *offered);
+  const auto found = reader.computes(gi, *offered);
   if (!found) return std::unexpected(found.error());
   std::vector<nvml::ComputeInstance> handles;
   for (const CiRecord& compute : *found) handles.push_back(compute.handle);
@@ -304,7 +305,7 @@ Outcome<std::vector<nvml::ComputeInstance>> compute_instances(const Library& lib
 
 Outcome<nvml::CiProfileInfo> filling_profile(const Library& library, const Gpu& gpu,
                                              nvml::GpuInstance gi, unsigned slices) {
-  const auto offered = Enquiry(library, gpu, nullptr).profiles(gi);
+  const auto offered = InstanceReader(library, gpu, nullptr).profiles(gi);
   if (!offered) return std::unexpected(offered.error());
   if (const auto best = filling(*offered, slices)) return *best;
   return std::unexpected(

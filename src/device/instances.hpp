@@ -1,6 +1,6 @@
-// The instances of a GPU as the driver has them now: whole ones, half-made ones (a GPU instance
-// without a compute instance), split ones (several compute instances), whoever made them. One rule:
-// the list is complete or it is an error; an instance that was missed would look like free room.
+// The instances of a GPU as the driver reports them: complete ones, GPU instances without a compute
+// instance, split ones (several compute instances), created by Tangram or not. A list is complete
+// or an error: a missing instance would look like free slices.
 #pragma once
 
 #include <optional>
@@ -12,32 +12,33 @@
 
 namespace tangram::device {
 
-// By start. Empty when MIG is off.
+// Sorted by start. Empty when MIG is off.
 [[nodiscard]] Outcome<std::vector<Instance>> list_instances(const Library& library, const Gpu& gpu);
 
-// The same, tried again when the driver stumbles over something that may pass.
-[[nodiscard]] Outcome<std::vector<Instance>> look(const Library& library, const Gpu& gpu);
+// list_instances(), retried for up to 0.5 s after errors that may pass.
+[[nodiscard]] Outcome<std::vector<Instance>> list_instances_with_retry(const Library& library,
+                                                                       const Gpu& gpu);
 
-// Below: what the changes need besides; handles are good until the next change.
+// Below: for create and destroy. Handles are valid until the next change.
 
 // A GPU instance and its handle.
 struct GiRecord {
   nvml::GpuInstance handle = nullptr;
   nvml::GpuInstanceInfo info{};
 };
-// The one that stands at `place`, if any.
+// The GPU instance at `location`, if any.
 [[nodiscard]] Outcome<std::optional<GiRecord>> find_gpu_instance(const Library& library,
                                                                  const Gpu& gpu,
-                                                                 const Place& place);
+                                                                 const InstanceLocation& location);
 
 // The compute instances in a GPU instance.
 [[nodiscard]] Outcome<std::vector<nvml::ComputeInstance>> compute_instances(const Library& library,
                                                                             const Gpu& gpu,
                                                                             nvml::GpuInstance gi);
 
-// The compute instance profile that fills a GPU instance of so many compute slices: of those with
+// The compute instance profile that fills a GPU instance of `slices` compute slices: of those with
 // as many slices the one with the most multiprocessors, because a double-memory 1g of Hopper has
-// more of them than the plain profile of one slice takes.
+// more of them than the plain one-slice profile uses.
 [[nodiscard]] Outcome<nvml::CiProfileInfo> filling_profile(const Library& library, const Gpu& gpu,
                                                            nvml::GpuInstance gi, unsigned slices);
 

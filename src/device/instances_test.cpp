@@ -1,4 +1,4 @@
-// Instances as they are listed: whole, half made, split, unknown; and what goes on on them.
+// Listing instances: whole, incomplete, split, unknown; and the processes and traffic on them.
 #include "device/instances.hpp"
 
 #include <sys/wait.h>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "device/activity.hpp"
-#include "device/test_node.hpp"
+#include "tests/support/device/node.hpp"
 
 namespace tangram::device {
 namespace {
@@ -24,7 +24,7 @@ TEST(ListInstances, GivesWhatStandsByStart) {
   const Node node("2xA100-40GB");
   const Gpu gpu = node.gpu();
   EXPECT_THAT(node.instances(gpu), IsEmpty());
-  Owned owned;
+  OwnedInstances owned;
   const Instance second = must_create(node, gpu, "2g.10gb", 4, owned);
   const Instance first = must_create(node, gpu, "3g.20gb", 0, owned);
   const auto instances = node.instances(gpu);
@@ -53,7 +53,7 @@ TEST(ListInstances, ShowsAHalfMadeOne) {
   EXPECT_EQ(instances[0].start, 2U);
 }
 
-// Two compute instances of one slice in a 2g, as somebody else may want it.
+// Two compute instances of one slice in a 2g, as another program may create them.
 TEST(ListInstances, ShowsASplitOne) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
@@ -76,11 +76,11 @@ TEST(ListInstances, ShowsASplitOne) {
 TEST(ListInstances, ShowsOnesOfAProfileItDoesNotKnow) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
-  Owned owned;
+  OwnedInstances owned;
   const Instance made = must_create(node, gpu, "2g.10gb", 4, owned);
-  Gpu ignorant = gpu;
-  ignorant.model = nullptr;
-  const auto instances = node.instances(ignorant);
+  Gpu without_model = gpu;
+  without_model.model = nullptr;
+  const auto instances = node.instances(without_model);
   ASSERT_THAT(instances, SizeIs(1));
   EXPECT_FALSE(instances[0].placement.has_value());
   EXPECT_EQ(instances[0].profile, "unknown-14");
@@ -90,11 +90,11 @@ TEST(ListInstances, ShowsOnesOfAProfileItDoesNotKnow) {
   EXPECT_TRUE(instances[0].whole);
 }
 
-// A list that lacks an instance would look like free room.
+// A list that lacks an instance would look like free slices.
 TEST(ListInstances, IsCompleteOrAnError) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
-  Owned owned;
+  OwnedInstances owned;
   must_create(node, gpu, "2g.10gb", 4, owned);
   for (const char* fault :
        {"nvmlDeviceGetGpuInstances=UNKNOWN", "nvmlDeviceGetGpuInstances=NO_PERMISSION",
@@ -114,16 +114,16 @@ TEST(Look, TriesAgainWhatMayPass) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
   node.fault("nvmlDeviceGetGpuInstances=UNKNOWN", 3);
-  EXPECT_TRUE(look(node.library(), gpu).has_value());
+  EXPECT_TRUE(list_instances_with_retry(node.library(), gpu).has_value());
   node.fault("nvmlDeviceGetGpuInstances=NO_PERMISSION");
-  EXPECT_FALSE(look(node.library(), gpu).has_value());
+  EXPECT_FALSE(list_instances_with_retry(node.library(), gpu).has_value());
 }
 
-// Drivers may put the parent's handle where we expect that of the MIG device.
+// Drivers may return the parent's handle instead of that of the MIG device.
 TEST(MigUuid, IsFoundByIndexWhenTheHandleIsNotTheMigDevices) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
-  Owned owned;
+  OwnedInstances owned;
   must_create(node, gpu, "1g.5gb", 0, owned);
   const Instance made = must_create(node, gpu, "2g.10gb", 4, owned);
   const auto before = node.instances(gpu);
@@ -143,14 +143,14 @@ TEST(FillingProfile, OfADoubleMemory1gOnHopperHasAllItsMultiprocessors) {
   ASSERT_TRUE(profile.has_value());
   EXPECT_EQ(profile->id, nvml::kCiProfile1SliceRev1);
   EXPECT_FALSE(filling_profile(node.library(), gpu, (*gi)->handle, 5).has_value());
-  Owned owned;
+  OwnedInstances owned;
   EXPECT_TRUE(must_create(node, gpu, "1g.20gb", 4, owned).whole);
 }
 
 TEST(Processes, AreThoseOfTheGpuOrOfOneInstance) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
-  Owned owned;
+  OwnedInstances owned;
   const Instance a = must_create(node, gpu, "1g.5gb", 0, owned);
   const Instance b = must_create(node, gpu, "1g.5gb", 1, owned);
   node.occupy(a.mig_uuid);
@@ -167,7 +167,7 @@ TEST(Processes, AreThoseOfTheGpuOrOfOneInstance) {
   EXPECT_THAT(*processes(node.library(), gpu.uuid, b.gi), IsEmpty());
 }
 
-// Processes that end with the test.
+// Child processes that are killed at the end of the test.
 class Children {
  public:
   explicit Children(int count) {
@@ -206,7 +206,7 @@ TEST(Processes, MayBeManyAndMayGrowMeanwhile) {
   EXPECT_FALSE(processes(node.library(), gpu.uuid).has_value());
 }
 
-TEST(PcieThroughput, TellsBothDirections) {
+TEST(PcieThroughput, ReportsBothDirections) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
   node.demand(gpu.uuid, 2'000'000, 500'000);

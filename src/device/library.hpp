@@ -1,6 +1,5 @@
-// Library: the driver's management library, loaded and initialised. It is found by path, because
-// another one (an emulated node) may stand in for the driver's. One rule: whoever has a Library has
-// a session with the driver, and the session ends with the last owner.
+// Library: the driver's management library, loaded and initialised. It is loaded by path, because
+// an emulated one may replace it. The session with the driver ends with the last owner.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +17,10 @@ namespace tangram::device {
 // $TANGRAM_NVML if it is set, else the driver's own "libnvidia-ml.so.1".
 [[nodiscard]] std::string library_path();
 
-// Safe to use from several threads, as NVML is. A process may have several at once.
+// Thread-safe, as NVML is. A process may have several.
 class Library {
  public:
-  // The error says what was tried and what to do: no library, no driver, no GPU, no permission.
+  // The error says what failed and what to do: no library, no driver, no GPU, no permission.
   [[nodiscard]] static Result<std::shared_ptr<const Library>> open(const std::string& path);
 
   ~Library();
@@ -33,13 +32,13 @@ class Library {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const Calls& calls() const { return calls_; }
   [[nodiscard]] std::vector<ErrorCount> errors() const { return errors_.all(); }
-  // By call, those that never failed too.
+  // Errors per call, including calls that never failed.
   [[nodiscard]] std::map<std::string, std::uint64_t> error_totals() const {
     return errors_.totals();
   }
 
   [[nodiscard]] Outcome<std::string> driver_version() const;
-  // The handle of a GPU. Not kept: handles die with a reset.
+  // The handle of a GPU. Do not keep it: a reset invalidates it.
   [[nodiscard]] Outcome<nvml::Device> device(const std::string& gpu_uuid) const;
 
  private:

@@ -1,4 +1,4 @@
-// The library: found, not found, not one of NVML, without a driver, twice; and its error counts.
+// Loading the library: missing, not NVML, without a driver, twice; and its error counts.
 #include "device/library.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/test_node.hpp"
+#include "tests/support/device/node.hpp"
 
 namespace tangram::device {
 namespace {
@@ -59,7 +59,7 @@ TEST(Library, MayBeOpenedTwice) {
   EXPECT_EQ(node.gpus().size(), 1U);  // the first session goes on
 }
 
-TEST(Library, TellsTheDriversVersion) {
+TEST(Library, ReportsTheDriversVersion) {
   const Node node("1xA100-40GB");
   const auto version = node.library().driver_version();
   ASSERT_TRUE(version.has_value());

@@ -33,7 +33,7 @@ std::string reset_text(const Gpu& gpu) {
                    smi(gpu, "--gpu-reset"), " as root, or reboot.");
 }
 
-// What the driver said when it only noted the change down.
+// What to do when the driver has accepted the change only as pending.
 std::string pending_text(const Gpu& gpu, nvml::Return status, const std::vector<Process>& holders) {
   std::string text = cat("MIG is not on yet on ", gpu.uuid,
                          ": the change is pending (NVML: ", code_name(status), "). ");

@@ -1,6 +1,5 @@
-// What it takes to get MIG mode on: the instruction for a person, and the attempt. The driver may
-// accept a change of mode and only note it down, to take effect after a reset. One rule: a GPU is
-// called ready when the driver, asked again, says that MIG is on; never before.
+// Switching MIG mode on: the instruction for a person, and the attempt. The driver may accept the
+// change only as pending, until a reset; `mode` is what the driver reports afterwards.
 #pragma once
 
 #include <string>
@@ -12,16 +11,16 @@
 
 namespace tangram::device {
 
-// What to run, as root, so that MIG is on; empty if it is.
+// The command to run as root to switch MIG on; empty if it is on.
 [[nodiscard]] std::string mig_instruction(const Gpu& gpu);
 
 struct Preparation {
-  MigMode mode = MigMode::kOff;  // as the driver says afterwards
+  MigMode mode = MigMode::kOff;  // as the driver reports it afterwards
   std::vector<Process> holders;  // processes that keep the GPU from being reset
-  std::string next;              // what remains to be done; empty if nothing
+  std::string next;              // what the user has to do; empty if nothing
 };
 
-// Asks the driver to switch MIG on. It stays on: who needs it off says so to the driver.
+// Switches MIG on. It stays on; Tangram never switches it off.
 [[nodiscard]] Outcome<Preparation> prepare(const Library& library, const Gpu& gpu);
 
 }  // namespace tangram::device

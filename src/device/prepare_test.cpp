@@ -1,5 +1,4 @@
-// Getting MIG on: what to run, and what comes of asking the driver. And the doctor, who sees it
-// all.
+// Switching MIG on: the instruction and the attempt. And the doctor.
 #include "device/prepare.hpp"
 
 #include <gmock/gmock.h>
@@ -7,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "device/doctor.hpp"
-#include "device/test_node.hpp"
+#include "tests/support/device/node.hpp"
 
 namespace tangram::device {
 namespace {
@@ -82,10 +81,10 @@ TEST(Prepare, NeverTakesPendingForDone) {
                                          HasSubstr("device_test"), HasSubstr("monitoring")));
     const Gpu now = node.gpu();
     EXPECT_EQ(now.mig, MigMode::kPendingOn);
-    Owned owned;
+    OwnedInstances owned;
     const auto made =
         create(node.library(), now, testing::placement(now, gpu.model->profiles()[0].name, 0),
-               owned, testing::patient());
+               owned, testing::fast_retry());
     EXPECT_EQ(made.error().kind, Failure::Kind::kNotReady);
     node.leave(gpu.uuid);
     node.reset_gpu(0);
@@ -93,7 +92,7 @@ TEST(Prepare, NeverTakesPendingForDone) {
   }
 }
 
-TEST(Prepare, AsksForAResetThatAVirtualMachineCannotMake) {
+TEST(Prepare, NeedsAResetThatAVirtualMachineCannotMake) {
   const Node node("[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\nin_vm = true\n");
   const auto preparation = prepare(node.library(), node.gpu());
   ASSERT_TRUE(preparation.has_value());
@@ -109,24 +108,24 @@ TEST(Prepare, ReportsRefusalsAndLies) {
   node.fault("nvmlDeviceSetMigMode=lie");
   const auto lied = prepare(node.library(), gpu);
   ASSERT_FALSE(lied.has_value());
-  EXPECT_THAT(lied.error().error.message, HasSubstr("reports success, but nothing happened"));
+  EXPECT_THAT(lied.error().error.message, HasSubstr("reports success, but nothing changed"));
   node.fault("nvmlDeviceSetMigMode=NOT_SUPPORTED");
   EXPECT_EQ(prepare(node.library(), gpu).error().kind, Failure::Kind::kUnsupported);
   EXPECT_EQ(node.gpu().mig, MigMode::kOff);
 }
 
-TEST(MigMode, ThatWasSwitchedOffMeanwhileIsToldByCreate) {
+TEST(MigMode, ThatWasSwitchedOffMeanwhileIsReportedByCreate) {
   const Node node(off("A100-40GB"));
   Gpu before = node.gpu();
   before.mig = MigMode::kOn;  // as it was when it was read
-  Owned owned;
+  OwnedInstances owned;
   const auto made = create(node.library(), before, testing::placement(before, "1g.5gb", 0), owned,
-                           testing::patient());
+                           testing::fast_retry());
   ASSERT_FALSE(made.has_value());
   EXPECT_EQ(made.error().kind, Failure::Kind::kNotReady);
-  EXPECT_EQ(made.error().left, Failure::Left::kNothing);
+  EXPECT_EQ(made.error().leftover, Failure::Leftover::kNothing);
   EXPECT_THAT(made.error().error.message, HasSubstr("-mig 1"));
-  EXPECT_THAT(owned.places(), IsEmpty());
+  EXPECT_THAT(owned.locations(), IsEmpty());
 }
 
 auto finding(Severity severity, const char* text) {
@@ -136,7 +135,7 @@ auto finding(Severity severity, const char* text) {
 
 TEST(Doctor, FindsNothingWrongWithAGoodNode) {
   const Node node("2xA100-40GB");
-  const auto findings = diagnose(TANGRAM_EMULATOR_LIBRARY, Owned());
+  const auto findings = diagnose(TANGRAM_EMULATOR_LIBRARY, OwnedInstances());
   EXPECT_THAT(findings, Each(Field(&Finding::severity, Severity::kOk)));
   EXPECT_THAT(findings, finding(Severity::kOk, "libnvidia-ml.so.1"));
   EXPECT_THAT(findings, finding(Severity::kOk, "version"));
@@ -146,7 +145,7 @@ TEST(Doctor, FindsNothingWrongWithAGoodNode) {
 }
 
 TEST(Doctor, SaysThatThereIsNoLibrary) {
-  const auto findings = diagnose("/nowhere.so", Owned());
+  const auto findings = diagnose("/nowhere.so", OwnedInstances());
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].severity, Severity::kProblem);
   EXPECT_THAT(findings[0].what, HasSubstr("/nowhere.so"));
@@ -155,10 +154,10 @@ TEST(Doctor, SaysThatThereIsNoLibrary) {
 TEST(Doctor, FindsInstancesThatAreNotAsTheyShouldBe) {
   const Node node("1xA100-40GB");
   const Gpu gpu = node.gpu();
-  Owned ours;
-  Owned strangers;
+  OwnedInstances ours;
+  OwnedInstances others;
   must_create(node, gpu, "1g.5gb", 0, ours);
-  must_create(node, gpu, "1g.5gb", 1, strangers);
+  must_create(node, gpu, "1g.5gb", 1, others);
   make_half(node, gpu, "2g.10gb", 2);
   node.occupy(gpu.uuid);
   const auto findings = diagnose(TANGRAM_EMULATOR_LIBRARY, ours);
@@ -171,19 +170,19 @@ TEST(Doctor, FindsInstancesThatAreNotAsTheyShouldBe) {
 TEST(Doctor, FindsGpusThatCannotBeUsed) {
   const Node node("[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\n[[gpu]]\nmodel = \"A100-40GB\"\n");
   node.fall_off(1);
-  const auto findings = diagnose(TANGRAM_EMULATOR_LIBRARY, Owned());
+  const auto findings = diagnose(TANGRAM_EMULATOR_LIBRARY, OwnedInstances());
   EXPECT_THAT(findings, finding(Severity::kProblem, "does not have MIG on"));
   EXPECT_THAT(findings, finding(Severity::kProblem, "GPU 1 is lost"));
 }
 
-TEST(Doctor, FindsWhatTheDriverWillNotTell) {
+TEST(Doctor, FindsWhatTheDriverDoesNotReport) {
   const Node node("1xA100-40GB");
   node.fault("nvmlDeviceGetGpuInstancePossiblePlacements=NO_PERMISSION", 0);
   node.fault("nvmlDeviceGetSupportedEventTypes=NOT_SUPPORTED", 0);
   node.fault("nvmlDeviceGetComputeRunningProcesses=NO_PERMISSION", 0);
   node.fault("nvmlSystemGetDriverVersion=UNKNOWN", 0);
   node.fault("nvmlDeviceGetGpuInstances=UNKNOWN", 0);
-  const auto findings = diagnose(TANGRAM_EMULATOR_LIBRARY, Owned());
+  const auto findings = diagnose(TANGRAM_EMULATOR_LIBRARY, OwnedInstances());
   EXPECT_THAT(findings, finding(Severity::kProblem, "has no known MIG profiles"));
   EXPECT_THAT(findings, finding(Severity::kNote, "does not report its errors"));
   EXPECT_THAT(findings, finding(Severity::kWarning, "list the processes"));

@@ -72,7 +72,7 @@ Outcome<mig::ReportedGpu> read_report(const Library& library, nvml::Device devic
     return std::unexpected(
         make_failure(Failure::Kind::kNotReady, ErrorCode::kUnavailable,
                      cat("cannot read the MIG profiles of ", gpu.uuid,
-                         ": its driver tells them only when MIG is on. Switch MIG on first.")));
+                         ": its driver reports them only when MIG is on. Switch MIG on first.")));
   }
   return report;
 }

@@ -1,6 +1,5 @@
-// What the driver reports of a GPU's MIG profiles and of where each may stand, gathered for the
-// geometry (mig/reported.hpp) to make sense of. One rule: nothing is interpreted here; a profile
-// that this GPU lacks is skipped, anything else that fails ends the report.
+// Reads what the driver reports of a GPU's MIG profiles and placements, uninterpreted (see
+// mig/reported.hpp). A profile that this GPU lacks is skipped; any other error ends the report.
 #pragma once
 
 #include "device/device.hpp"

@@ -10,22 +10,21 @@
 namespace tangram::device {
 namespace {
 
-Patience patience_within(const Workers::Limits& limits, const std::stop_token& stop) {
-  Patience patience = limits.patience;
-  patience.retry_for = std::min(patience.retry_for, limits.time / 4);
-  patience.stop = stop;
-  return patience;
+RetryPolicy retry_within(const Workers::Limits& limits, const std::stop_token& stop) {
+  RetryPolicy retry = limits.retry;
+  retry.retry_for = std::min(retry.retry_for, limits.time / 4);
+  retry.stop = stop;
+  return retry;
 }
 
 Failure no_such_gpu(const std::string& gpu_uuid) {
-  return make_failure(
-      Failure::Kind::kNotThere, ErrorCode::kNotFound,
-      cat("there is no GPU ", quoted(gpu_uuid), " to be changed or asked about. List the GPUs."));
+  return make_failure(Failure::Kind::kNotThere, ErrorCode::kNotFound,
+                      cat("GPU ", quoted(gpu_uuid), ": not found. List the GPUs."));
 }
 
 }  // namespace
 
-Workers::Workers(std::shared_ptr<const Library> library, std::shared_ptr<Owned> owned,
+Workers::Workers(std::shared_ptr<const Library> library, std::shared_ptr<OwnedInstances> owned,
                  const std::vector<Gpu>& gpus, OnReconciled on_reconciled)
     : library_(std::move(library)),
       owned_(std::move(owned)),
@@ -33,34 +32,34 @@ Workers::Workers(std::shared_ptr<const Library> library, std::shared_ptr<Owned> 
   for (const Gpu& gpu : gpus) update(gpu);
 }
 
-// All at once: one GPU that hangs must not make the others wait for it.
+// In parallel: a GPU that hangs must not delay the others.
 Workers::~Workers() {
   std::vector<std::jthread> closing;
-  for (const auto& [uuid, lane] : lanes_) closing.emplace_back([&lane] { lane->close(); });
+  for (const auto& [uuid, queue] : queues_) closing.emplace_back([&queue] { queue->close(); });
 }
 
 template <class T, class Change>
 void Workers::submit(const std::string& gpu_uuid, const Limits& limits,
                      const std::function<void(Outcome<T>)>& done, const Change& change) {
-  const std::shared_ptr<Lane> its_lane = lane(gpu_uuid);
-  if (its_lane == nullptr) {
+  const std::shared_ptr<GpuQueue> queue = find_queue(gpu_uuid);
+  if (queue == nullptr) {
     done(std::unexpected(no_such_gpu(gpu_uuid)));
     return;
   }
-  its_lane->submit(
-      {.work = [=](const Gpu& gpu, const std::stop_token& stop) -> Lane::Answer {
-         return [done, result = change(gpu, patience_within(limits, stop))] { done(result); };
-       },
-       .refuse = [done](Failure failure) { done(std::unexpected(std::move(failure))); },
-       .limit = limits.time});
+  queue->submit({.work = [=](const Gpu& gpu, const std::stop_token& stop) -> GpuQueue::Reply {
+                   return
+                       [done, result = change(gpu, retry_within(limits, stop))] { done(result); };
+                 },
+                 .reject = [done](Failure failure) { done(std::unexpected(std::move(failure))); },
+                 .limit = limits.time});
 }
 
 void Workers::create(const std::string& gpu_uuid, mig::Placement placement, const Limits& limits,
                      const OnCreated& done) {
   submit<Instance>(
       gpu_uuid, limits, done,
-      [library = library_, owned = owned_, placement](const Gpu& gpu, const Patience& patience) {
-        return device::create(*library, gpu, placement, *owned, patience);
+      [library = library_, owned = owned_, placement](const Gpu& gpu, const RetryPolicy& retry) {
+        return device::create(*library, gpu, placement, *owned, retry);
       });
 }
 
@@ -68,17 +67,17 @@ void Workers::destroy(const std::string& gpu_uuid, const Instance& instance, con
                       const OnDestroyed& done) {
   submit<void>(
       gpu_uuid, limits, done,
-      [library = library_, owned = owned_, instance](const Gpu& gpu, const Patience& patience) {
-        return device::destroy(*library, gpu, instance, *owned, patience);
+      [library = library_, owned = owned_, instance](const Gpu& gpu, const RetryPolicy& retry) {
+        return device::destroy(*library, gpu, instance, *owned, retry);
       });
 }
 
-void Workers::release(const std::string& gpu_uuid, const std::vector<Place>& places,
+void Workers::release(const std::string& gpu_uuid, const std::vector<InstanceLocation>& locations,
                       const Limits& limits, const OnReleased& done) {
   submit<void>(gpu_uuid, limits, done,
-               [owned = owned_, places](const Gpu&, const Patience&) -> Outcome<void> {
-                 for (const Place& place : places) {
-                   const auto released = owned->release(place);
+               [owned = owned_, locations](const Gpu&, const RetryPolicy&) -> Outcome<void> {
+                 for (const InstanceLocation& location : locations) {
+                   const auto released = owned->release(location);
                    if (released) continue;
                    return std::unexpected(make_failure(
                        Failure::Kind::kFailed, released.error().code, released.error().message));
@@ -87,36 +86,36 @@ void Workers::release(const std::string& gpu_uuid, const std::vector<Place>& pla
                });
 }
 
-void Workers::ask(const std::string& gpu_uuid, std::chrono::milliseconds time,
-                  const Question& question, const std::function<void(const Failure&)>& refused) {
-  const std::shared_ptr<Lane> its_lane = lane(gpu_uuid);
-  if (its_lane == nullptr) return refused(no_such_gpu(gpu_uuid));
-  its_lane->submit({.work = [question](const Gpu&, const std::stop_token&) { return question(); },
-                    .refuse = refused,
-                    .limit = time});
+void Workers::query_gpu(const std::string& gpu_uuid, std::chrono::milliseconds time,
+                        const Query& query, const std::function<void(const Failure&)>& rejected) {
+  const std::shared_ptr<GpuQueue> queue = find_queue(gpu_uuid);
+  if (queue == nullptr) return rejected(no_such_gpu(gpu_uuid));
+  queue->submit({.work = [query](const Gpu&, const std::stop_token&) { return query(); },
+                 .reject = rejected,
+                 .limit = time});
 }
 
 void Workers::update(const Gpu& gpu) {
-  if (gpu.uuid.empty()) return;  // lost before it could be named
+  if (gpu.uuid.empty()) return;  // lost before its UUID could be read
   const std::scoped_lock lock(mutex_);
-  std::shared_ptr<Lane>& its_lane = lanes_[gpu.uuid];
-  if (its_lane != nullptr) {
-    its_lane->update(gpu);
+  std::shared_ptr<GpuQueue>& queue = queues_[gpu.uuid];
+  if (queue != nullptr) {
+    queue->update(gpu);
     return;
   }
-  its_lane = std::make_shared<Lane>(library_, gpu, on_reconciled_);
-  its_lane->start();
+  queue = std::make_shared<GpuQueue>(library_, gpu, on_reconciled_);
+  queue->start();
 }
 
 bool Workers::is_responsive(const std::string& gpu_uuid) const {
-  const auto its_lane = lane(gpu_uuid);
-  return its_lane != nullptr && its_lane->is_responsive();
+  const auto queue = find_queue(gpu_uuid);
+  return queue != nullptr && queue->is_responsive();
 }
 
-std::shared_ptr<Lane> Workers::lane(const std::string& gpu_uuid) const {
+std::shared_ptr<GpuQueue> Workers::find_queue(const std::string& gpu_uuid) const {
   const std::scoped_lock lock(mutex_);
-  const auto found = lanes_.find(gpu_uuid);
-  return found == lanes_.end() ? nullptr : found->second;
+  const auto found = queues_.find(gpu_uuid);
+  return found == queues_.end() ? nullptr : found->second;
 }
 
 }  // namespace tangram::device

@@ -1,7 +1,7 @@
-// Workers: changes to the GPUs of a node, or questions about them, in order on each GPU and at the
-// same time on different ones, each within its time limit. They exist so that a driver that hangs
-// on one GPU stops neither the program nor the other GPUs. One rule: the result of a call that came
-// too late is never delivered; what stands on the GPU then is (Reconciled).
+// Workers: changes to and queries of the GPUs of a node: in order on each GPU, in parallel on
+// different ones, each within its time limit, so that a driver that hangs on one GPU blocks neither
+// the program nor the other GPUs. A result that arrives after its limit is not delivered; the GPU's
+// instances are (Reconciled).
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "device/change.hpp"
-#include "device/lane.hpp"
+#include "device/gpu_queue.hpp"
 
 namespace tangram::device {
 
@@ -22,57 +22,56 @@ class Workers {
   using OnCreated = std::function<void(Outcome<Instance>)>;
   using OnDestroyed = std::function<void(Outcome<void>)>;
   using OnReleased = std::function<void(Outcome<void>)>;
-  // Asks the driver, and gives what tells the answer. It is left behind if the driver hangs, so it
-  // has a share in all that it uses.
-  using Question = std::function<std::function<void()>()>;
+  // Queries the driver and returns the function that delivers the answer. It may outlive the
+  // Workers if the driver hangs, so it owns or shares everything it uses.
+  using Query = std::function<std::function<void()>()>;
   struct Limits {
-    // For a whole change; a GPU that takes longer is called unresponsive.
+    // For a whole change; a GPU that takes longer counts as unresponsive.
     std::chrono::milliseconds time{60'000};
-    // For what is in use; a change may use it up three times (with its roll-back), so no more than
-    // a quarter of `time` counts.
-    Patience patience;
+    // For calls that return "in use". A change may use it up three times (with its roll-back), so
+    // at most a quarter of `time` is used.
+    RetryPolicy retry;
   };
 
-  // Callbacks run on the threads of the workers, or on the caller's when a request is refused at
-  // once. They must not block for long, and must not destroy the Workers.
-  Workers(std::shared_ptr<const Library> library, std::shared_ptr<Owned> owned,
+  // Callbacks run on the worker threads, or on the caller's if a request is rejected at once. They
+  // must not block for long, and must not destroy the Workers.
+  Workers(std::shared_ptr<const Library> library, std::shared_ptr<OwnedInstances> owned,
           const std::vector<Gpu>& gpus, OnReconciled on_reconciled);
-  // Requests that wait are refused; those that run are waited for, up to their limit. There is no
-  // callback afterwards.
+  // Rejects queued requests and waits for running ones, up to their limit. No callback afterwards.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
   Workers(Workers&&) = delete;
   Workers& operator=(Workers&&) = delete;
 
-  // Each is answered exactly once. kUnresponsive means: what was done is not known yet.
+  // Each calls `done` exactly once. kUnresponsive: the effect is not known yet.
   void create(const std::string& gpu_uuid, mig::Placement placement, const Limits& limits,
               const OnCreated& done);
   void destroy(const std::string& gpu_uuid, const Instance& instance, const Limits& limits,
                const OnDestroyed& done);
 
-  // Places of the GPU at which nothing stands any more: see Owned::gone. After the changes that
-  // were asked for before, so that it takes back no claim of theirs.
-  void release(const std::string& gpu_uuid, const std::vector<Place>& places, const Limits& limits,
-               const OnReleased& done);
-  void ask(const std::string& gpu_uuid, std::chrono::milliseconds time, const Question& question,
-           const std::function<void(const Failure&)>& refused);
+  // Releases locations at which no instance is any more (OwnedInstances::gone). Queued behind
+  // earlier changes, so that their claims are not released.
+  void release(const std::string& gpu_uuid, const std::vector<InstanceLocation>& locations,
+               const Limits& limits, const OnReleased& done);
+  void query_gpu(const std::string& gpu_uuid, std::chrono::milliseconds time, const Query& query,
+                 const std::function<void(const Failure&)>& rejected);
 
-  // A GPU that was read anew (its MIG mode changed, it is back), or that was not there before.
+  // Takes a GPU that was read again (MIG mode changed, GPU is back) or is new.
   void update(const Gpu& gpu);
   [[nodiscard]] bool is_responsive(const std::string& gpu_uuid) const;
 
  private:
-  [[nodiscard]] std::shared_ptr<Lane> lane(const std::string& gpu_uuid) const;
+  [[nodiscard]] std::shared_ptr<GpuQueue> find_queue(const std::string& gpu_uuid) const;
   template <class T, class Change>
   void submit(const std::string& gpu_uuid, const Limits& limits,
               const std::function<void(Outcome<T>)>& done, const Change& change);
 
   const std::shared_ptr<const Library> library_;
-  const std::shared_ptr<Owned> owned_;
+  const std::shared_ptr<OwnedInstances> owned_;
   const OnReconciled on_reconciled_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Lane>> lanes_;
+  std::map<std::string, std::shared_ptr<GpuQueue>> queues_;
 };
 
 }  // namespace tangram::device

@@ -1,4 +1,4 @@
-// Workers: order on one GPU, independence of others, calls that hang, the end.
+// Workers: order on one GPU, independence of others, calls that hang, shutdown.
 #include "device/workers.hpp"
 
 #include <atomic>
@@ -6,16 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/test_node.hpp"
+#include "tests/support/device/node.hpp"
 
 namespace tangram::device {
 namespace {
 
+using testing::fast_retry;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Mailbox;
 using testing::Node;
-using testing::patient;
 using testing::placement;
 using ::testing::SizeIs;
 using namespace std::chrono_literals;
@@ -24,7 +24,7 @@ using Kind = Failure::Kind;
 class WorkersTest : public ::testing::Test {
  protected:
   static Workers::Limits limits(std::chrono::milliseconds time = 60s) {
-    return {.time = time, .patience = patient()};
+    return {.time = time, .retry = fast_retry()};
   }
   void begin() {
     workers_ = std::make_unique<Workers>(node_.shared(), owned_, gpus_,
@@ -42,7 +42,7 @@ class WorkersTest : public ::testing::Test {
 
   Node node_{"2xA100-40GB"};
   std::vector<Gpu> gpus_ = node_.gpus();
-  std::shared_ptr<Owned> owned_ = std::make_shared<Owned>();
+  std::shared_ptr<OwnedInstances> owned_ = std::make_shared<OwnedInstances>();
   Mailbox<Outcome<Instance>> created_;
   Mailbox<Outcome<void>> destroyed_;
   Mailbox<Reconciled> reconciled_;
@@ -78,7 +78,7 @@ TEST_F(WorkersTest, RefuseAGpuTheyDoNotKnow) {
   EXPECT_FALSE(workers_->is_responsive("GPU-none"));
 }
 
-TEST_F(WorkersTest, GiveUpACallThatHangsAndLookWhenItReturns) {
+TEST_F(WorkersTest, GiveUpACallThatHangsAndReadTheGpuWhenItReturns) {
   begin();
   node_.fault("nvmlDeviceCreateGpuInstanceWithPlacement=hang:1500", 1, 0);
   create(0, "2g.10gb", 4, 100ms);
@@ -87,7 +87,7 @@ TEST_F(WorkersTest, GiveUpACallThatHangsAndLookWhenItReturns) {
     const auto given_up = created_.take();
     ASSERT_FALSE(given_up.has_value());
     EXPECT_EQ(given_up.error().kind, Kind::kUnresponsive);
-    EXPECT_EQ(given_up.error().left, Failure::Left::kUnknown);
+    EXPECT_EQ(given_up.error().leftover, Failure::Leftover::kUnknown);
     EXPECT_THAT(given_up.error().error.message, HasSubstr("does not return"));
   }
   EXPECT_FALSE(workers_->is_responsive(gpus_[0].uuid));
@@ -100,9 +100,9 @@ TEST_F(WorkersTest, GiveUpACallThatHangsAndLookWhenItReturns) {
   const Reconciled late = reconciled_.take();
   EXPECT_EQ(late.gpu_uuid, gpus_[0].uuid);
   ASSERT_TRUE(late.instances.has_value()) << late.instances.error().error.message;
-  ASSERT_THAT(*late.instances, SizeIs(1));  // it was created after all, and is ours
+  ASSERT_THAT(*late.instances, SizeIs(1));  // it was created after all, and is Tangram's
   EXPECT_EQ(late.instances->front().profile, "2g.10gb");
-  EXPECT_TRUE(owned_->has(place_of(late.instances->front())));
+  EXPECT_TRUE(owned_->has(location_of(late.instances->front())));
   EXPECT_TRUE(created_.is_empty());  // no second answer
   EXPECT_TRUE(workers_->is_responsive(gpus_[0].uuid));
 
@@ -111,41 +111,41 @@ TEST_F(WorkersTest, GiveUpACallThatHangsAndLookWhenItReturns) {
   EXPECT_THAT(node_.instances(gpus_[0]), IsEmpty());
 }
 
-// A place at which nothing was seen is not ours any more; one that is taken afterwards is.
+// A location at which no instance was seen is released; a claim made afterwards stays.
 TEST_F(WorkersTest, ReleaseWhatIsGoneInTheOrderOfTheRequests) {
   begin();
-  const Place place{gpus_[0].uuid, "1g.5gb", 0};
-  ASSERT_TRUE(owned_->claim(place).has_value());
+  const InstanceLocation location{gpus_[0].uuid, "1g.5gb", 0};
+  ASSERT_TRUE(owned_->claim(location).has_value());
   Mailbox<Outcome<void>> released;
-  const auto tell = [&](Outcome<void> result) { released.put(std::move(result)); };
-  workers_->release(gpus_[0].uuid, owned_->gone(gpus_[0].uuid, {}), limits(), tell);
+  const auto report = [&](Outcome<void> result) { released.put(std::move(result)); };
+  workers_->release(gpus_[0].uuid, owned_->gone(gpus_[0].uuid, {}), limits(), report);
   create(0, "1g.5gb", 0);
   EXPECT_TRUE(released.take().has_value());
   ASSERT_TRUE(created_.take().has_value());
-  EXPECT_TRUE(owned_->has(place));
+  EXPECT_TRUE(owned_->has(location));
 }
 
-// A question that hangs is given up; those about other GPUs are answered.
-TEST_F(WorkersTest, AskAboutEachGpuByItself) {
+// A query that hangs is given up; queries of other GPUs are answered.
+TEST_F(WorkersTest, QueryEachGpuSeparately) {
   begin();
   node_.fault("nvmlDeviceGetMigMode=hang:1500", 1, 0);
   Mailbox<std::string> answers;
-  const auto ask = [&](std::size_t gpu, std::chrono::milliseconds time) {
-    const auto question = [&answers, library = node_.shared(), uuid = gpus_[gpu].uuid]() {
+  const auto query_gpu = [&](std::size_t gpu, std::chrono::milliseconds time) {
+    const auto query = [&answers, library = node_.shared(), uuid = gpus_[gpu].uuid]() {
       const auto read = read_gpu(*library, uuid);
       return [&answers, read] { answers.put(read ? read->uuid : read.error().error.message); };
     };
-    workers_->ask(gpus_[gpu].uuid, time, question,
-                  [&](const Failure& why) { answers.put(why.error.message); });
+    workers_->query_gpu(gpus_[gpu].uuid, time, query,
+                        [&](const Failure& why) { answers.put(why.error.message); });
   };
-  ask(0, 100ms);
+  query_gpu(0, 100ms);
   EXPECT_THAT(answers.take(), HasSubstr("does not return"));
-  ask(1, 60s);
+  query_gpu(1, 60s);
   EXPECT_EQ(answers.take(), gpus_[1].uuid);
-  ask(0, 60s);  // refused at once
+  query_gpu(0, 60s);  // refused at once
   EXPECT_THAT(answers.take(), HasSubstr("does not return"));
   EXPECT_EQ(reconciled_.take().gpu_uuid, gpus_[0].uuid);
-  ask(0, 60s);
+  query_gpu(0, 60s);
   EXPECT_EQ(answers.take(), gpus_[0].uuid);
 }
 
@@ -159,11 +159,11 @@ TEST_F(WorkersTest, GiveUpADestructionThatHangs) {
   const Reconciled late = reconciled_.take();
   ASSERT_TRUE(late.instances.has_value());
   EXPECT_THAT(*late.instances, IsEmpty());
-  EXPECT_THAT(owned_->places(), IsEmpty());
+  EXPECT_THAT(owned_->locations(), IsEmpty());
   EXPECT_TRUE(destroyed_.is_empty());
 }
 
-TEST_F(WorkersTest, TellWhenTheGpuIsLostAfterTheHang) {
+TEST_F(WorkersTest, ReportAGpuThatIsLostAfterTheHang) {
   begin();
   node_.fault("nvmlDeviceCreateGpuInstanceWithPlacement=hang:800", 1, 0);
   create(0, "2g.10gb", 4, 100ms);
@@ -174,7 +174,7 @@ TEST_F(WorkersTest, TellWhenTheGpuIsLostAfterTheHang) {
   EXPECT_EQ(late.instances.error().kind, Kind::kLost);
 }
 
-// "In use" is no hang: it is given up in time, and reported with who holds it.
+// "In use" is no timeout: the retries end in time, and the holders are reported.
 TEST_F(WorkersTest, DoNotTakeInUseForAHang) {
   begin();
   create(0, "2g.10gb", 4);
@@ -214,7 +214,7 @@ TEST_F(WorkersTest, EndWithoutWaitingForInUse) {
   const auto made = created_.take();
   node_.occupy(made->mig_uuid);
   destroy(*made, std::chrono::hours(10));
-  workers_.reset();  // and not in three hours
+  workers_.reset();  // does not wait for the retries to end
   EXPECT_FALSE(destroyed_.take().has_value());
 }
 
@@ -227,12 +227,15 @@ TEST_F(WorkersTest, EndWhileACallHangs) {
   workers_.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - before, 1s);
   EXPECT_TRUE(reconciled_.is_empty());
-  // The thread that was left behind ends on its own; the node must live until then.
-  while (node_.shared().use_count() > 1) std::this_thread::sleep_for(10ms);
+  // The detached thread ends on its own; the node must live until then.
+  while (node_.shared().use_count() > 1) {
+    ASSERT_LT(std::chrono::steady_clock::now() - before, 60s) << "the detached thread did not end";
+    std::this_thread::sleep_for(10ms);
+  }
   EXPECT_TRUE(reconciled_.is_empty());
 }
 
-TEST_F(WorkersTest, LearnOfAGpuThatIsReadAnew) {
+TEST_F(WorkersTest, UseAGpuThatWasReadAgain) {
   const std::vector<Gpu> all = gpus_;
   Gpu off = all[1];
   off.mig = MigMode::kOff;

@@ -12,7 +12,7 @@
 namespace tangram::emulator {
 namespace {
 
-// What is known around the catalog; 0 is unknown, and follows from the architecture.
+// Facts that the catalog does not have; 0: unknown, derived from the architecture.
 struct BoardRow {
   std::string_view model;
   unsigned architecture;
@@ -61,7 +61,7 @@ const mig::Profile& whole_gpu(const mig::Model& model) {
   return *whole;
 }
 
-// NVML's number of a profile, from its name; the double-memory 1g is told by its size.
+// NVML's number of a profile, from its name; the double-memory 1g is recognised by its size.
 int enum_of(const mig::Model& model, const mig::Profile& p) {
   const mig::Profile& smallest = model.profiles().front();
   switch (p.compute_slices) {
@@ -79,7 +79,7 @@ int enum_of(const mig::Model& model, const mig::Profile& p) {
   }
 }
 
-// The ids that every 7-slice GPU seen has.
+// The ids that all known 7-slice GPUs use.
 int usual_id(int nvml_enum) {
   switch (nvml_enum) {
     case 0:
@@ -178,7 +178,7 @@ Board make_board(const BoardRow& row) {
   board.compute_major = row.compute_major;
   board.compute_minor = row.compute_minor;
   board.pci_device_id = row.pci_device_id != 0 ? row.pci_device_id : kUnknownDevice;
-  // Slightly less than the name says, as on boards that were seen; but never less than a profile.
+  // Slightly less than the name says, as on real boards, but not less than any profile.
   const auto named = static_cast<unsigned>(gigabytes(whole_gpu(*board.model)));
   board.memory_mib = row.memory_mib != 0 ? row.memory_mib : named * kMib - 256;
   for (const mig::Profile& p : spec.profiles) {
@@ -189,7 +189,7 @@ Board make_board(const BoardRow& row) {
   board.bar1_mib = row.bar1_mib != 0 ? row.bar1_mib : 131072;
   board.pcie_generation = row.pcie_generation;
   board.power_limit_w = row.power_limit_w;
-  board.most_mig_devices = static_cast<unsigned>(spec.compute_slices);
+  board.max_mig_devices = static_cast<unsigned>(spec.compute_slices);
   board.resetless = row.architecture != nvml::kArchAmpere;
   for (const mig::Profile& p : spec.profiles) {
     const mig::ProfileFacts facts = complete(board, p);

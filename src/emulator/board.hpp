@@ -1,8 +1,7 @@
-// Board: a kind of GPU as the emulated driver reports it: its MIG model, and the facts around it
-// (architecture, memory, PCI id, PCIe, power). Where nobody has seen a fact of a model, a plausible
-// one is made here, so that clients compute the right profile names; the catalog itself stays
-// honest. One rule: everything that depends only on the model is here, everything that changes is
-// in State.
+// Board: a GPU model as the emulated driver reports it: its MIG model, and architecture, memory,
+// PCI id, PCIe and power. Values that the catalog does not know are filled in with plausible ones,
+// so that clients compute the right profile names; the catalog keeps only known facts. What depends
+// on the model only is here, what changes is in the state.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ namespace tangram::emulator {
 struct CiProfile {
   std::uint8_t number = 0;  // NVML's enum, which is also its id
   std::uint8_t slices = 0;
-  std::uint8_t most = 0;
+  std::uint8_t max_count = 0;
   std::uint16_t multiprocessors = 0;
   std::vector<std::uint8_t> starts;
 };
@@ -35,9 +34,9 @@ struct Board {
   unsigned bar1_mib = 0;
   unsigned pcie_generation = 0;
   unsigned power_limit_w = 0;
-  unsigned most_mig_devices = 0;
+  unsigned max_mig_devices = 0;
   bool resetless = false;
-  std::vector<mig::ProfileFacts> facts;             // by profile, with nothing unknown
+  std::vector<mig::ProfileFacts> facts;             // by profile, nothing unknown
   std::vector<std::vector<CiProfile>> ci_profiles;  // by profile; the last one fills it
 
   [[nodiscard]] const mig::ProfileFacts& facts_of(mig::ProfileIndex p) const {
@@ -48,13 +47,13 @@ struct Board {
   }
 };
 
-// Of a model of the catalog, which must be there.
+// The board of a catalog model, which must exist.
 [[nodiscard]] const Board& board_of(std::string_view model);
 // Null if there is no such model.
 [[nodiscard]] const Board* find_board(std::string_view model);
 
-// The driver's id of a GPU instance: it tells its size and place. Swapped boards number the halves
-// the other way round.
+// The driver's id of a GPU instance, which follows from its size and start. Swapped boards number
+// the halves the other way round.
 [[nodiscard]] unsigned gi_id_of(const mig::Model& model, mig::Placement placement, bool swapped);
 
 }  // namespace tangram::emulator

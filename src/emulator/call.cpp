@@ -14,8 +14,8 @@ bool is_live(const GpuState& gpu, const Handle& handle) {
   return gi.cis[handle.ci].used != 0 && gi.cis[handle.ci].generation == handle.generation;
 }
 
-bool may(const StateFile& state, Need need) {
-  if (need == Need::kNothing) return true;
+bool is_permitted(const StateFile& state, Rights required) {
+  if (required == Rights::kNothing) return true;
   if (!state.writable()) return false;
   const uid_t user = geteuid();
   return user == 0 || (state.node().privileges == Privileges::kOwner && user == state.owner());
@@ -42,7 +42,7 @@ Handle mig_handle(const GpuState& gpu, unsigned index, MigDevice mig) {
   return handle;
 }
 
-Return give_text(std::string_view text, char* buffer, unsigned length) {
+Return copy_text(std::string_view text, char* buffer, unsigned length) {
   if (buffer == nullptr || length == 0) return nvml::kInvalidArgument;
   if (text.size() >= length) return nvml::kInsufficientSize;
   std::memcpy(buffer, text.data(), text.size());

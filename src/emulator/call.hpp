@@ -1,7 +1,6 @@
-// One call of an NVML function: what every one of them does before its own work. Is the library in
-// use, is the handle one of ours and not stale, is the GPU there, may the caller do this, was a
-// fault asked for? Then the function's own part runs on the state as it is. One rule: a function
-// of the ABI is one of these calls and nothing else.
+// The frame of every NVML function: checks that the library is initialised, that the handle is
+// valid and not stale, that the GPU is there, the caller's rights and injected faults; then runs
+// the function's own part on the current state. Every exported NVML function is one of these calls.
 #pragma once
 
 #include <string_view>
@@ -14,9 +13,9 @@
 
 namespace tangram::emulator {
 
-enum class Need : std::uint8_t { kNothing, kPrivilege };
+enum class Rights : std::uint8_t { kNothing, kPrivileged };
 
-// What a call is about: a GPU, and of it perhaps an instance.
+// The GPU, or an instance of it, that a call is about.
 struct Target {
   StateFile& state;
   unsigned index = 0;  // of the GPU
@@ -31,71 +30,73 @@ struct Target {
   [[nodiscard]] mig::ProfileIndex profile() const { return mig::ProfileIndex(gi().profile); }
 };
 
-// Whether what the handle stands for is still there.
+// Returns whether the object of the handle still exists.
 [[nodiscard]] bool is_live(const GpuState& gpu, const Handle& handle);
-// Instances are changed by root, and by the owner of the state file unless only root may.
-[[nodiscard]] bool may(const StateFile& state, Need need);
+// Returns whether the caller has the rights: instances are changed by root, and by the owner of the
+// state file unless only root may.
+[[nodiscard]] bool is_permitted(const StateFile& state, Rights required);
 
-// For calls about no GPU in particular.
+// Runs a call that is about no GPU in particular.
 template <class Work>
 Return on_node(std::string_view name, const Work& work) {
   StateFile* state = session_state();
   if (state == nullptr) return nvml::kUninitialized;
-  const Verdict verdict = suffer(*state, name, -1);
-  if (verdict.error != nvml::kSuccess) return verdict.error;
+  const FaultEffect effect = apply_fault(*state, name, -1);
+  if (effect.error != nvml::kSuccess) return effect.error;
   return work(*state);
 }
 
 template <class Work>
-Return on_index(std::string_view name, Need need, const Handle& handle, const Work& work) {
+Return on_index(std::string_view name, Rights required, const Handle& handle, const Work& work) {
   StateFile* state = session_state();
   if (state == nullptr) return nvml::kUninitialized;
   if (handle.gpu >= state->gpu_count()) return nvml::kInvalidArgument;
-  const Verdict verdict = suffer(*state, name, static_cast<int>(handle.gpu));
-  if (verdict.error != nvml::kSuccess) return verdict.error;
-  Target target{*state, handle.gpu, state->gpu(handle.gpu), handle, verdict.lie};
+  const FaultEffect effect = apply_fault(*state, name, static_cast<int>(handle.gpu));
+  if (effect.error != nvml::kSuccess) return effect.error;
+  Target target{*state, handle.gpu, state->gpu(handle.gpu), handle, effect.lie};
   if (target.gpu.lost != 0) return nvml::kGpuIsLost;
   if (!is_live(target.gpu, handle)) return nvml::kInvalidArgument;
-  if (!may(*state, need)) return nvml::kNoPermission;
+  if (!is_permitted(*state, required)) return nvml::kNoPermission;
   return work(target);
 }
 
-// For calls on a handle of one of these kinds.
+// Runs a call on a handle that must be of one of these kinds.
 template <class Opaque, class Work>
-Return on_handle(std::string_view name, Need need, Opaque opaque,
+Return on_handle(std::string_view name, Rights required, Opaque opaque,
                  std::initializer_list<HandleKind> kinds, const Work& work) {
   if (session_state() == nullptr) return nvml::kUninitialized;
   const auto handle = from_opaque(opaque);
   if (!handle) return nvml::kInvalidArgument;
   for (const HandleKind kind : kinds) {
-    if (kind == handle->kind) return on_index(name, need, *handle, work);
+    if (kind == handle->kind) return on_index(name, required, *handle, work);
   }
   return nvml::kInvalidArgument;
 }
 
-// A GPU or a MIG device; only a GPU; only a MIG device.
+// on_device: a GPU or a MIG device. on_gpu: a GPU only. on_mig: a MIG device only.
 template <class Work>
 Return on_device(std::string_view name, nvml::Device device, const Work& work) {
-  return on_handle(name, Need::kNothing, device, {HandleKind::kGpu, HandleKind::kMig}, work);
+  return on_handle(name, Rights::kNothing, device, {HandleKind::kGpu, HandleKind::kMig}, work);
 }
 template <class Work>
-Return on_gpu(std::string_view name, Need need, nvml::Device device, const Work& work) {
-  return on_handle(name, need, device, {HandleKind::kGpu}, work);
+Return on_gpu(std::string_view name, Rights required, nvml::Device device, const Work& work) {
+  return on_handle(name, required, device, {HandleKind::kGpu}, work);
 }
 template <class Work>
 Return on_mig(std::string_view name, nvml::Device device, const Work& work) {
-  return on_handle(name, Need::kNothing, device, {HandleKind::kMig}, work);
+  return on_handle(name, Rights::kNothing, device, {HandleKind::kMig}, work);
 }
 template <class Work>
-Return on_gi(std::string_view name, Need need, nvml::GpuInstance instance, const Work& work) {
-  return on_handle(name, need, instance, {HandleKind::kGpuInstance}, work);
+Return on_gi(std::string_view name, Rights required, nvml::GpuInstance instance, const Work& work) {
+  return on_handle(name, required, instance, {HandleKind::kGpuInstance}, work);
 }
 template <class Work>
-Return on_ci(std::string_view name, Need need, nvml::ComputeInstance instance, const Work& work) {
-  return on_handle(name, need, instance, {HandleKind::kComputeInstance}, work);
+Return on_ci(std::string_view name, Rights required, nvml::ComputeInstance instance,
+             const Work& work) {
+  return on_handle(name, required, instance, {HandleKind::kComputeInstance}, work);
 }
 
-// Changes the GPU of a call, unless it or what the handle stands for has gone in the meantime.
+// Changes the GPU of a call, unless the GPU or the handle's object has disappeared since.
 template <class Change>
 Return change_target(Target& t, const Change& change) {
   Return result = nvml::kUnknown;
@@ -103,7 +104,7 @@ Return change_target(Target& t, const Change& change) {
     if (gpu.lost != 0) {
       result = nvml::kGpuIsLost;
     } else if (std::string_view(gpu.model) != t.gpu.model) {
-      result = nvml::kInvalidArgument;  // the node was made another one
+      result = nvml::kInvalidArgument;  // the node was replaced by tangramEmulatorReset
     } else {
       result = is_live(gpu, t.handle) ? change(gpu) : nvml::kInvalidArgument;
     }
@@ -117,11 +118,12 @@ Return change_target(Target& t, const Change& change) {
 [[nodiscard]] Handle ci_handle(const GpuState& gpu, unsigned index, MigDevice mig);
 [[nodiscard]] Handle mig_handle(const GpuState& gpu, unsigned index, MigDevice mig);
 
-// Text into a caller's buffer: INVALID_ARGUMENT without one, INSUFFICIENT_SIZE if it is too short.
-[[nodiscard]] Return give_text(std::string_view text, char* buffer, unsigned length);
-// A value through a caller's pointer.
+// Copies text into the caller's buffer. INVALID_ARGUMENT without a buffer, INSUFFICIENT_SIZE if it
+// is too small.
+[[nodiscard]] Return copy_text(std::string_view text, char* buffer, unsigned length);
+// Writes a value through the caller's pointer; INVALID_ARGUMENT if it is null.
 template <class T>
-[[nodiscard]] Return give(T* to, const T& value) {
+[[nodiscard]] Return write_result(T* to, const T& value) {
   if (to == nullptr) return nvml::kInvalidArgument;
   *to = value;
   return nvml::kSuccess;

@@ -1,4 +1,4 @@
-// The emulator's own doors (nvml/control.hpp).
+// The emulator's control functions (nvml/control.hpp).
 #include "nvml/control.hpp"
 
 #include <string>
@@ -25,14 +25,14 @@ Return fail(Return code, std::string why) {
   return code;
 }
 
-// Runs on the node, which must be ours to change.
+// Runs `work` on the node, which must be writable.
 template <class Work>
 Return with_node(const Work& work) {
   const auto state = emulator::control_state();
   if (!state) return fail(kDriverNotLoaded, state.error().message);
   if (!(*state)->writable()) {
-    return fail(kNoPermission, cat("you may not write ", tangram::quoted((*state)->path()),
-                                   ", the state of the emulated node."));
+    return fail(kNoPermission, cat("no write permission on ", tangram::quoted((*state)->path()),
+                                   ", the state file of the emulated node."));
   }
   return work(**state);
 }
@@ -41,47 +41,47 @@ template <class Work>
 Return with_gpu(unsigned gpu, const Work& work) {
   return with_node([&](StateFile& state) {
     if (gpu >= state.gpu_count()) {
-      return fail(kInvalidArgument, cat("there is no emulated GPU ", gpu, "; there are ",
-                                        state.gpu_count(), ", counted from 0."));
+      return fail(kInvalidArgument, cat("emulated GPU ", gpu, ": not found; the node has ",
+                                        state.gpu_count(), ", numbered from 0."));
     }
     return work(state);
   });
 }
 
-// A place by UUID: a whole GPU or a MIG device.
-struct Place {
+// A whole GPU or a MIG device.
+struct DeviceRef {
   unsigned gpu = 0;
   std::uint32_t gi = emulator::kWholeGpu;
   std::uint32_t ci = emulator::kWholeGpu;
 };
 
-std::optional<Place> find_place(StateFile& state, std::string_view uuid) {
+std::optional<DeviceRef> find_device(StateFile& state, std::string_view uuid) {
   for (unsigned i = 0; i < state.gpu_count(); ++i) {
     const GpuState gpu = state.gpu(i);
-    if (uuid == emulator::uuid_of(gpu)) return Place{.gpu = i};
+    if (uuid == emulator::uuid_of(gpu)) return DeviceRef{.gpu = i};
     for (const emulator::MigDevice mig : emulator::mig_devices(gpu)) {
-      if (uuid == emulator::uuid_of(gpu, mig)) return Place{i, mig.gi, mig.ci};
+      if (uuid == emulator::uuid_of(gpu, mig)) return DeviceRef{i, mig.gi, mig.ci};
     }
   }
   return std::nullopt;
 }
 
 template <class Work>
-Return with_place(const char* uuid, const Work& work) {
+Return with_device(const char* uuid, const Work& work) {
   return with_node([&](StateFile& state) {
-    const auto place = uuid == nullptr ? std::nullopt : find_place(state, uuid);
-    if (!place) {
-      return fail(kNotFound, cat("no emulated GPU or MIG device has the UUID ",
-                                 tangram::quoted(uuid == nullptr ? "" : uuid), "."));
+    const auto device = uuid == nullptr ? std::nullopt : find_device(state, uuid);
+    if (!device) {
+      return fail(kNotFound, cat("UUID ", tangram::quoted(uuid == nullptr ? "" : uuid),
+                                 ": no such emulated GPU or MIG device."));
     }
-    return work(state, *place);
+    return work(state, *device);
   });
 }
 
-// The instance may have gone since it was found.
-bool still_there(const GpuState& gpu, const Place& place) {
-  return place.gi == emulator::kWholeGpu ||
-         (gpu.gis[place.gi].used != 0 && gpu.gis[place.gi].cis[place.ci].used != 0);
+// The instance may have been destroyed since it was found.
+bool device_exists(const GpuState& gpu, const DeviceRef& device) {
+  return device.gi == emulator::kWholeGpu ||
+         (gpu.gis[device.gi].used != 0 && gpu.gis[device.gi].cis[device.ci].used != 0);
 }
 
 }  // namespace
@@ -93,35 +93,36 @@ const char* tangramEmulatorError(void) { return last_error().c_str(); }
 Return tangramEmulatorStatus(char* buffer, unsigned* length) {
   const auto state = emulator::control_state();
   if (!state) return fail(kDriverNotLoaded, state.error().message);
-  if (length == nullptr) return fail(kInvalidArgument, "there is no length to write to.");
+  if (length == nullptr) return fail(kInvalidArgument, "`length` must not be null.");
   const std::string text = emulator::status_json(**state);
-  const unsigned room = *length;
+  const unsigned capacity = *length;
   *length = static_cast<unsigned>(text.size() + 1);
   if (buffer == nullptr) return kSuccess;
-  if (room <= text.size()) return fail(kInsufficientSize, "the buffer is too short.");
-  return emulator::give_text(text, buffer, room);
+  if (capacity <= text.size()) return fail(kInsufficientSize, "the buffer is too short.");
+  return emulator::copy_text(text, buffer, capacity);
 }
 
 Return tangramEmulatorReset(const char* description) {
-  const auto asked = description != nullptr ? std::string(description) : emulator::wanted_node();
+  const auto wanted =
+      description != nullptr ? std::string(description) : emulator::node_from_environment();
   const auto path = emulator::state_path();
-  auto state = StateFile::open(path, nullptr);  // whatever it was made for
-  if (!state && (state.error().code != ErrorCode::kNotFound || asked.empty())) {
+  auto state = StateFile::open(path, nullptr);  // of any description
+  if (!state && (state.error().code != ErrorCode::kNotFound || wanted.empty())) {
     return fail(kDriverNotLoaded, state.error().message);
   }
-  const auto spec = asked.empty() ? emulator::parse_description((*state)->description())
-                                  : emulator::read_node(asked);
+  const auto spec = wanted.empty() ? emulator::parse_description((*state)->description())
+                                   : emulator::read_node(wanted);
   if (!spec) return fail(kInvalidArgument, spec.error().message);
   if (!state) state = StateFile::open(path, &*spec);
   if (!state) return fail(kDriverNotLoaded, state.error().message);
-  if (!(*state)->writable()) return fail(kNoPermission, "the state file is not yours to write.");
+  if (!(*state)->writable()) return fail(kNoPermission, "no write permission on the state file.");
   (*state)->reset(*spec);
   return kSuccess;
 }
 
 Return tangramEmulatorReboot(void) {
   return with_node([](StateFile& state) {
-    state.for_all_gpus([](GpuState& gpu) { emulator::reboot(gpu); });
+    state.change_all_gpus([](GpuState& gpu) { emulator::reboot(gpu); });
     return kSuccess;
   });
 }
@@ -136,10 +137,9 @@ Return tangramEmulatorResetGpu(unsigned gpu) {
       return true;
     });
     if (result == kGpuIsLost) {
-      return fail(result,
-                  "the GPU has fallen off the bus; `tangram emulate reboot` brings it back.");
+      return fail(result, "the GPU has fallen off the bus; run `tangram emulate reboot`.");
     }
-    return result == kSuccess ? kSuccess : fail(result, "a process is on the GPU.");
+    return result == kSuccess ? kSuccess : fail(result, "a process is using the GPU.");
   });
 }
 
@@ -147,11 +147,11 @@ Return tangramEmulatorFault(const char* text, int gpu, unsigned times, unsigned 
   const auto parsed = emulator::parse_fault(text == nullptr ? "" : text);
   if (!parsed) return fail(kInvalidArgument, parsed.error().message);
   if (percent < 1 || percent > 100) {
-    return fail(kInvalidArgument, "the chance of a fault is 1 to 100 percent.");
+    return fail(kInvalidArgument, "invalid percent; use 1 to 100.");
   }
   return with_node([&](StateFile& state) {
     if (gpu < -1 || gpu >= static_cast<int>(state.gpu_count())) {
-      return fail(kInvalidArgument, cat("there is no emulated GPU ", gpu, "; -1 is all of them."));
+      return fail(kInvalidArgument, cat("emulated GPU ", gpu, ": not found; -1 means all."));
     }
     const bool added = state.change_faults([&](emulator::FaultsState& all) {
       for (emulator::FaultState& fault : all.faults) {
@@ -165,8 +165,8 @@ Return tangramEmulatorFault(const char* text, int gpu, unsigned times, unsigned 
       return false;
     });
     return added ? kSuccess
-                 : fail(kInsufficientResources, cat("there are ", emulator::kMostFaults,
-                                                    " faults already; clear some first."));
+                 : fail(kInsufficientResources, cat("limit of ", emulator::kMaxFaults,
+                                                    " faults reached; clear some first."));
   });
 }
 
@@ -217,7 +217,7 @@ Return tangramEmulatorForeign(unsigned gpu, const char* profile, unsigned start)
       return result == kSuccess;
     });
     if (result == kSuccess) return kSuccess;
-    return fail(result, cat("the emulated driver said ", emulator::error_name(result), "."));
+    return fail(result, cat("the emulated driver returned ", emulator::error_name(result), "."));
   });
 }
 
@@ -233,34 +233,34 @@ Return tangramEmulatorVanish(unsigned gpu, const char* profile, unsigned start) 
       return result == kSuccess;
     });
     if (result == kSuccess) return kSuccess;
-    return fail(result, cat("there is no ", profile, " at ", start, " on GPU ", gpu, "."));
+    return fail(result, cat(profile, "@", start, " on GPU ", gpu, ": not found."));
   });
 }
 
 Return tangramEmulatorRegister(const char* uuid, unsigned pid, unsigned long long memory_bytes) {
-  return with_place(uuid, [&](StateFile& state, const Place& place) {
-    emulator::ProcessState process{.pid = pid, .gi = place.gi, .ci = place.ci};
+  return with_device(uuid, [&](StateFile& state, const DeviceRef& device) {
+    emulator::ProcessState process{.pid = pid, .gi = device.gi, .ci = device.ci};
     process.started = emulator::start_time(pid);
     process.memory_bytes = memory_bytes;
-    if (process.started == 0) return fail(kNotFound, cat("there is no process ", pid, "."));
+    if (process.started == 0) return fail(kNotFound, cat("process ", pid, ": not found."));
     Return result = kSuccess;
-    state.change_gpu(place.gpu, [&](GpuState& gpu) {
-      if (!still_there(gpu, place)) return (result = kNotFound) == kSuccess;
+    state.change_gpu(device.gpu, [&](GpuState& gpu) {
+      if (!device_exists(gpu, device)) return (result = kNotFound) == kSuccess;
       if (!emulator::add_process(gpu, process)) result = kInsufficientResources;
       return result == kSuccess;
     });
     if (result == kNotFound) return fail(result, "the instance has just been destroyed.");
     if (result != kSuccess) {
-      return fail(result, cat("a GPU keeps at most ", emulator::kMostProcesses, " processes."));
+      return fail(result, cat("limit of ", emulator::kMaxProcesses, " processes per GPU reached."));
     }
     return kSuccess;
   });
 }
 
 Return tangramEmulatorUnregister(const char* uuid, unsigned pid) {
-  return with_place(uuid, [&](StateFile& state, const Place& place) {
-    const bool removed = state.change_gpu(place.gpu, [&](GpuState& gpu) {
-      return emulator::remove_process(gpu, pid, place.gi, place.ci);
+  return with_device(uuid, [&](StateFile& state, const DeviceRef& device) {
+    const bool removed = state.change_gpu(device.gpu, [&](GpuState& gpu) {
+      return emulator::remove_process(gpu, pid, device.gi, device.ci);
     });
     return removed ? kSuccess : fail(kNotFound, cat("process ", pid, " is not registered there."));
   });
@@ -268,32 +268,32 @@ Return tangramEmulatorUnregister(const char* uuid, unsigned pid) {
 
 Return tangramEmulatorDemand(const char* uuid, unsigned pid, unsigned to_gpu_kbps,
                              unsigned from_gpu_kbps) {
-  return with_place(uuid, [&](StateFile& state, const Place& place) {
-    emulator::FlowState flow{.pid = pid, .gi = place.gi, .ci = place.ci};
+  return with_device(uuid, [&](StateFile& state, const DeviceRef& device) {
+    emulator::FlowState flow{.pid = pid, .gi = device.gi, .ci = device.ci};
     flow.started = emulator::start_time(pid);
     flow.to_gpu_kbps = to_gpu_kbps;
     flow.from_gpu_kbps = from_gpu_kbps;
-    if (flow.started == 0) return fail(kNotFound, cat("there is no process ", pid, "."));
+    if (flow.started == 0) return fail(kNotFound, cat("process ", pid, ": not found."));
     Return result = kSuccess;
-    state.change_gpu(place.gpu, [&](GpuState& gpu) {
-      if (!still_there(gpu, place)) return (result = kNotFound) == kSuccess;
+    state.change_gpu(device.gpu, [&](GpuState& gpu) {
+      if (!device_exists(gpu, device)) return (result = kNotFound) == kSuccess;
       if (!emulator::set_flow(gpu, flow)) result = kInsufficientResources;
       return result == kSuccess;
     });
     if (result == kNotFound) return fail(result, "the instance has just been destroyed.");
     return result == kSuccess
                ? kSuccess
-               : fail(result, cat("a link keeps at most ", emulator::kMostFlows, " flows."));
+               : fail(result, cat("limit of ", emulator::kMaxFlows, " flows per link reached."));
   });
 }
 
 Return tangramEmulatorShare(const char* uuid, unsigned pid, unsigned* to_gpu_kbps,
                             unsigned* from_gpu_kbps) {
-  return with_place(uuid, [&](StateFile& state, const Place& place) {
+  return with_device(uuid, [&](StateFile& state, const DeviceRef& device) {
     if (to_gpu_kbps == nullptr || from_gpu_kbps == nullptr) {
-      return fail(kInvalidArgument, "there is nowhere to write the shares to.");
+      return fail(kInvalidArgument, "the pointers for the shares must not be null.");
     }
-    const GpuState gpu = state.gpu(place.gpu);
+    const GpuState gpu = state.gpu(device.gpu);
     const auto flows = emulator::live_flows(gpu);
     std::vector<std::uint32_t> to;
     std::vector<std::uint32_t> from;
@@ -304,12 +304,12 @@ Return tangramEmulatorShare(const char* uuid, unsigned pid, unsigned* to_gpu_kbp
     const auto to_shares = emulator::fair_shares(to, gpu.link_kbps, gpu.flow_kbps);
     const auto from_shares = emulator::fair_shares(from, gpu.link_kbps, gpu.flow_kbps);
     for (std::size_t i = 0; i < flows.size(); ++i) {
-      if (flows[i].pid != pid || flows[i].gi != place.gi || flows[i].ci != place.ci) continue;
+      if (flows[i].pid != pid || flows[i].gi != device.gi || flows[i].ci != device.ci) continue;
       *to_gpu_kbps = to_shares[i];
       *from_gpu_kbps = from_shares[i];
       return kSuccess;
     }
-    return fail(kNotFound, cat("process ", pid, " has asked for nothing on this link."));
+    return fail(kNotFound, cat("process ", pid, " has no demand on this link."));
   });
 }
 }

@@ -16,7 +16,7 @@ namespace {
 struct ErrorRow {
   nvml::Return code;
   std::string_view name;
-  const char* sentence;  // as nvmlErrorString says it
+  const char* sentence;  // as nvmlErrorString returns it
 };
 
 // clang-format off
@@ -61,7 +61,7 @@ std::string_view without_version(std::string_view call) {
   return call;
 }
 
-bool concerns(const FaultState& fault, std::string_view call, int gpu) {
+bool matches(const FaultState& fault, std::string_view call, int gpu) {
   if (fault.kind == FaultKind::kNone || (fault.gpu >= 0 && fault.gpu != gpu)) return false;
   const std::string_view wanted = fault.call;
   return wanted == "*" ? gpu >= 0 : wanted == without_version(call);
@@ -75,7 +75,7 @@ std::uint32_t draw(std::uint64_t n) {
   return static_cast<std::uint32_t>((x ^ x >> 31U) % 100);
 }
 
-// Only what changes something can be claimed without having been done.
+// Only calls that change something can report a success without effect.
 bool can_lie(std::string_view call) {
   constexpr std::array<std::string_view, 7> kChanging = {
       "nvmlDeviceCreateGpuInstance",
@@ -88,7 +88,7 @@ bool can_lie(std::string_view call) {
   return std::ranges::find(kChanging, call) != kChanging.end();
 }
 
-// Whether this library has such a function, in whatever version, and asks suffer() in it.
+// Returns whether this library has such a function, in any version, that calls apply_fault().
 bool can_fail(const std::string& call) {
   if (call.starts_with("nvmlInit") || call == "nvmlShutdown" || call == "nvmlErrorString") {
     return false;
@@ -105,11 +105,10 @@ bool can_fail(const std::string& call) {
 }
 
 Error bad_fault(std::string_view text, const std::string& why) {
-  return {
-      ErrorCode::kInvalid,
-      cat("the fault ", tangram::quoted(text), " cannot be injected: ", why,
-          " Write CALL=WHAT, as in nvmlGpuInstanceDestroy=IN_USE, nvmlDeviceGetMigMode=hang:500 "
-          "or nvmlDeviceCreateGpuInstanceWithPlacement=lie.")};
+  return {ErrorCode::kInvalid,
+          cat("cannot inject fault ", tangram::quoted(text), ": ", why,
+              " Write CALL=WHAT, e.g. nvmlGpuInstanceDestroy=IN_USE, nvmlDeviceGetMigMode=hang:500 "
+              "or nvmlDeviceCreateGpuInstanceWithPlacement=lie.")};
 }
 
 }  // namespace
@@ -124,12 +123,12 @@ const char* error_sentence(nvml::Return error) {
   return row == kErrors.end() ? "Unknown Error" : row->sentence;
 }
 
-Verdict suffer(StateFile& state, std::string_view call, int gpu) {
+FaultEffect apply_fault(StateFile& state, std::string_view call, int gpu) {
   if (!state.has_faults()) return {};
   FaultState hit;
   const auto use_up = [&](FaultsState& all) {
     for (FaultState& fault : all.faults) {
-      if (!concerns(fault, call, gpu)) continue;
+      if (!matches(fault, call, gpu)) continue;
       if (fault.percent < 100 && draw(all.draws++) >= fault.percent) continue;
       ++all.hits;
       hit = fault;
@@ -141,29 +140,29 @@ Verdict suffer(StateFile& state, std::string_view call, int gpu) {
   if (state.writable()) {
     state.change_faults(use_up);
   } else {
-    FaultsState copy = state.faults();  // such a client cannot use a fault up
+    FaultsState copy = state.faults();  // a client without write access cannot use faults up
     use_up(copy);
   }
-  Verdict verdict;
-  if (hit.kind == FaultKind::kError) verdict.error = static_cast<nvml::Return>(hit.error);
-  if (hit.kind == FaultKind::kLie) verdict.lie = true;
+  FaultEffect effect;
+  if (hit.kind == FaultKind::kError) effect.error = static_cast<nvml::Return>(hit.error);
+  if (hit.kind == FaultKind::kLie) effect.lie = true;
   if (hit.kind == FaultKind::kHang) {  // the hang itself
     std::this_thread::sleep_for(std::chrono::milliseconds(hit.hang_ms));
   }
-  return verdict;
+  return effect;
 }
 
 Result<FaultState> parse_fault(std::string_view text) {
   constexpr int kLongestHang = 3'600'000;
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    return std::unexpected(bad_fault(text, "there is no '=' in it."));
+    return std::unexpected(bad_fault(text, "missing '='."));
   }
   const std::string_view call = without_version(text.substr(0, equals));
   const std::string_view what = text.substr(equals + 1);
   FaultState fault;
   if (call.size() >= sizeof fault.call || (call != "*" && !can_fail(std::string(call)))) {
-    return std::unexpected(bad_fault(text, "it names no function of NVML's that can fail here."));
+    return std::unexpected(bad_fault(text, "not an NVML function that can fail here."));
   }
   std::memcpy(fault.call, call.data(), call.size());
   if (what == "lie") {
@@ -177,14 +176,14 @@ Result<FaultState> parse_fault(std::string_view text) {
   }
   if (what.starts_with("hang:")) {
     const auto ms = parse_int(what.substr(5), 1, kLongestHang);
-    if (!ms) return std::unexpected(bad_fault(text, "a hang has 1 to 3600000 milliseconds."));
+    if (!ms) return std::unexpected(bad_fault(text, "a hang takes 1 to 3600000 milliseconds."));
     fault.kind = FaultKind::kHang;
     fault.hang_ms = static_cast<std::uint32_t>(*ms);
     return fault;
   }
   const auto row = std::ranges::find(kErrors, what, &ErrorRow::name);
   if (row == kErrors.end() || row->code == nvml::kSuccess) {
-    return std::unexpected(bad_fault(text, "there is no such error."));
+    return std::unexpected(bad_fault(text, "unknown error."));
   }
   fault.kind = FaultKind::kError;
   fault.error = row->code;

@@ -1,6 +1,5 @@
-// Faults: what was asked to go wrong, so that every failure of a driver can be provoked. Each has
-// a call, a GPU, a number of times and a chance. One rule: chance is drawn from a sequence that
-// lies in the state, so the same node with the same calls fails in the same places.
+// Injected faults: a call, a GPU, a number of times and a probability each. Random numbers come
+// from a sequence in the state, so the same node with the same calls fails at the same places.
 #pragma once
 
 #include <string>
@@ -12,19 +11,19 @@
 
 namespace tangram::emulator {
 
-struct Verdict {
+struct FaultEffect {
   nvml::Return error = nvml::kSuccess;
-  bool lie = false;  // say it was done, and do nothing
+  bool lie = false;  // report success without doing anything
 };
 
-// What happens to a call on a GPU (-1: on none); waits if it is to hang.
-[[nodiscard]] Verdict suffer(StateFile& state, std::string_view call, int gpu);
+// Returns the fault of a call on a GPU (-1: on none) and uses it up. Blocks for the time of a hang.
+[[nodiscard]] FaultEffect apply_fault(StateFile& state, std::string_view call, int gpu);
 
 // "nvmlGpuInstanceDestroy=IN_USE", "*=hang:2000", "nvmlDeviceCreateGpuInstance=lie".
 [[nodiscard]] Result<FaultState> parse_fault(std::string_view text);
 [[nodiscard]] std::string fault_text(const FaultState& fault);
 
-// "IN_USE" and back.
+// "IN_USE"; and NVML's sentence for it.
 [[nodiscard]] std::string_view error_name(nvml::Return error);
 [[nodiscard]] const char* error_sentence(nvml::Return error);
 

@@ -13,7 +13,7 @@
 namespace tangram::emulator {
 namespace {
 
-void forget_instances(GpuState& gpu) {
+void remove_instances(GpuState& gpu) {
   for (GiState& gi : gpu.gis) gi = GiState{};
   for (ProcessState& p : gpu.processes) p = ProcessState{};
   for (FlowState& f : gpu.flows) f = FlowState{};
@@ -40,7 +40,7 @@ void config_changed(GpuState& gpu) {
   add_event(gpu, {.type = nvml::kEventMigConfigChange});
 }
 
-bool are_sound(const GpuState& gpu, unsigned gi, int slices) {
+bool are_compute_instances_valid(const GpuState& gpu, unsigned gi, int slices) {
   return std::ranges::all_of(gpu.gis[gi].cis, [&](const CiState& ci) {
     return ci.used == 0 ||
            (ci_profile_by_id(gpu, gi, ci.profile) != nullptr && ci.start + ci.size <= slices);
@@ -49,7 +49,7 @@ bool are_sound(const GpuState& gpu, unsigned gi, int slices) {
 
 }  // namespace
 
-bool is_sound(const GpuState& gpu) {
+bool is_valid(const GpuState& gpu) {
   const Board* board =
       std::memchr(gpu.model, 0, sizeof gpu.model) == nullptr ? nullptr : find_board(gpu.model);
   if (board == nullptr) return false;
@@ -61,7 +61,7 @@ bool is_sound(const GpuState& gpu) {
     if (gi.profile >= board->facts.size() || gi.start >= model.memory_slices()) return false;
     const mig::Placement placement = placement_of(gi);
     if (!model.fits(occupancy, placement) || gi_id_of(model, placement, gpu.swapped != 0) != id ||
-        !are_sound(gpu, id, model.profile(placement.profile).compute_slices)) {
+        !are_compute_instances_valid(gpu, id, model.profile(placement.profile).compute_slices)) {
       return false;
     }
     occupancy = model.with(occupancy, placement);
@@ -83,7 +83,7 @@ GpuState new_gpu(const NodeSpec& spec, unsigned index) {
   const Board& board = board_of(gpu);
   for (const mig::PlacementText& text : wanted.instances) {
     const auto profile = board.model->find_profile(text.profile);
-    CHECK(profile.has_value());  // node_spec.cpp has made sure
+    CHECK(profile.has_value());  // node_spec.cpp has checked it
     unsigned gi = 0;
     unsigned ci = 0;
     CHECK(create_gi(gpu, *profile, static_cast<unsigned>(text.start), gi) == nvml::kSuccess);
@@ -93,7 +93,7 @@ GpuState new_gpu(const NodeSpec& spec, unsigned index) {
   return gpu;
 }
 
-// Ampere resets itself to switch, Hopper needs no reset; neither can while somebody is on it.
+// Ampere resets itself to switch, Hopper needs no reset; both need a GPU that is not in use.
 void set_mig_mode(GpuState& gpu, bool on, Return& activation) {
   activation = nvml::kSuccess;
   const std::uint8_t mode = on ? 1 : 0;
@@ -109,19 +109,19 @@ void set_mig_mode(GpuState& gpu, bool on, Return& activation) {
     return;
   }
   gpu.mig_current = gpu.mig_pending = mode;
-  forget_instances(gpu);
+  remove_instances(gpu);
   config_changed(gpu);
 }
 
 void reboot(GpuState& gpu) {
-  forget_instances(gpu);
+  remove_instances(gpu);
   gpu.lost = 0;
   // Ampere keeps the mode in its InfoROM; later ones lose it with the driver.
   gpu.mig_current = gpu.mig_pending = board_of(gpu).resetless ? std::uint8_t{0} : gpu.mig_pending;
 }
 
 void reset_gpu(GpuState& gpu) {
-  forget_instances(gpu);
+  remove_instances(gpu);
   gpu.mig_current = gpu.mig_pending;
   config_changed(gpu);
 }
@@ -155,7 +155,7 @@ mig::Occupancy occupancy_of(const GpuState& gpu) {
   return occupancy;
 }
 
-// How many more of the profile would fit side by side, within the limits.
+// The number of instances of the profile that can be added, within the limits.
 unsigned remaining_capacity(const GpuState& gpu, mig::ProfileIndex profile) {
   const mig::Model& model = *board_of(gpu).model;
   std::vector<mig::ProfileIndex> there = present(gpu);

@@ -1,7 +1,6 @@
-// What an emulated GPU does: MIG mode, instances, processes, events, its PCIe link. Pure functions
-// on a GpuState and its Board, each answering with NVML's result code; who may ask, how long it
-// takes and where the state lies are others' affairs. One rule: a function that does not return
-// kSuccess has changed nothing.
+// The behaviour of an emulated GPU: MIG mode, instances, processes, events, its PCIe link. Pure
+// functions on a GpuState and its Board that return NVML's result codes; rights, latency and
+// storage are handled elsewhere. A function that does not return kSuccess has changed nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +17,14 @@ namespace tangram::emulator {
 
 using nvml::Return;
 
-// The GPU of that index as the node describes it.
+// The initial state of the GPU of that index.
 [[nodiscard]] GpuState new_gpu(const NodeSpec& spec, unsigned index);
 [[nodiscard]] inline const Board& board_of(const GpuState& gpu) { return board_of(gpu.model); }
 
-// Whether a record that was found in a file can be believed: a known model, legal instances.
-[[nodiscard]] bool is_sound(const GpuState& gpu);
+// Returns whether a record read from a file is valid: a known model, legal instances.
+[[nodiscard]] bool is_valid(const GpuState& gpu);
 
-// MIG mode. `activation` is what the driver says of the change taking effect at once.
+// Switches MIG mode. `activation`: the driver's result of making the change effective at once.
 void set_mig_mode(GpuState& gpu, bool on, Return& activation);
 void reboot(GpuState& gpu);
 void reset_gpu(GpuState& gpu);
@@ -40,7 +39,7 @@ void reset_gpu(GpuState& gpu);
 Return create_gi(GpuState& gpu, mig::ProfileIndex profile, std::optional<unsigned> start,
                  unsigned& id);
 Return destroy_gi(GpuState& gpu, unsigned gi, std::int64_t now_ns);
-// With all that is in it, whoever uses it.
+// Removes the instance with its contents, even if it is in use.
 Return remove_gi(GpuState& gpu, mig::Placement placement);
 [[nodiscard]] mig::Placement placement_of(const GiState& gi);
 
@@ -50,7 +49,7 @@ Return remove_gi(GpuState& gpu, mig::Placement placement);
                                              const CiProfile& profile);
 Return create_ci(GpuState& gpu, unsigned gi, const CiProfile& profile,
                  std::optional<unsigned> start, unsigned& id);
-// `linger_ns` is how long the driver holds on to an instance that had a process.
+// `linger_ns`: how long the driver keeps the GPU instance in use after its last process.
 Return destroy_ci(GpuState& gpu, unsigned gi, unsigned ci, std::int64_t now_ns,
                   std::int64_t linger_ns);
 
@@ -63,7 +62,7 @@ struct MigDevice {
 
 void add_event(GpuState& gpu, const EventState& event);
 
-// What each flow gets of the link in one direction: max-min fair, capped.
+// The share of each flow of the link in one direction: max-min fair, at most `cap`.
 [[nodiscard]] std::vector<std::uint32_t> fair_shares(const std::vector<std::uint32_t>& demands,
                                                      std::uint32_t capacity, std::uint32_t cap);
 

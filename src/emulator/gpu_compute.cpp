@@ -61,7 +61,7 @@ Return destroy_ci(GpuState& gpu, unsigned gi_id, unsigned ci, std::int64_t now_n
   GiState& gi = gpu.gis[gi_id];
   gi.cis[ci] = CiState{};
   if (gi.had_process != 0) gi.lingers_until_ns = now_ns + linger_ns;
-  forget_processes(gpu, gi_id, ci);
+  remove_processes(gpu, gi_id, ci);
   ++gpu.changes;
   add_event(gpu, {.type = nvml::kEventMigConfigChange});
   return nvml::kSuccess;
@@ -71,7 +71,7 @@ std::vector<MigDevice> mig_devices(const GpuState& gpu) {
   std::vector<MigDevice> all;
   for (unsigned gi = 0; gi < kGiIds; ++gi) {
     if (gpu.gis[gi].used == 0) continue;
-    for (unsigned ci = 0; ci < kMostCis; ++ci) {
+    for (unsigned ci = 0; ci < kMaxCis; ++ci) {
       if (gpu.gis[gi].cis[ci].used != 0) all.push_back({gi, ci});
     }
   }

@@ -1,6 +1,6 @@
-// Handles: what NVML calls nvmlDevice_t, nvmlGpuInstance_t and nvmlComputeInstance_t. A handle here
-// is a number, not an address: kind, GPU, ids, and the generation of what it stands for, so that a
-// stale one is always noticed and never dereferenced. One rule: zero is no handle.
+// Handles: NVML's nvmlDevice_t, nvmlGpuInstance_t and nvmlComputeInstance_t. A handle is a number,
+// not an address: kind, GPU, ids, and the generation of its object, so that a stale one is detected
+// and never dereferenced. Zero is not a valid handle.
 #pragma once
 
 #include <bit>
@@ -19,10 +19,10 @@ struct Handle {
   unsigned gpu = 0;
   unsigned gi = 0;
   unsigned ci = 0;
-  std::uint32_t generation = 0;  // 0 of a GPU
+  std::uint32_t generation = 0;  // 0 for a GPU
 };
 
-// 4 bits of mark, 4 of kind, 8 of GPU, 8 of GI, 8 of CI, 32 of generation.
+// 4 bits mark, 4 kind, 8 GPU, 8 GI, 8 CI, 32 generation.
 inline constexpr std::uint64_t kHandleMark = 0xE;
 
 template <class Opaque>
@@ -35,7 +35,7 @@ template <class Opaque>
   return std::bit_cast<Opaque>(bits);
 }
 
-// Nothing if no handle was ever made that looks like this.
+// Returns nullopt if the bits are not those of a handle.
 template <class Opaque>
 [[nodiscard]] std::optional<Handle> from_opaque(Opaque opaque) {
   const auto bits = std::bit_cast<std::uint64_t>(opaque);
@@ -47,7 +47,7 @@ template <class Opaque>
                  .gi = byte(40),
                  .ci = byte(32),
                  .generation = static_cast<std::uint32_t>(bits)};
-  if (h.gpu >= kMostGpus || h.gi >= kGiIds || h.ci >= kMostCis) return std::nullopt;
+  if (h.gpu >= kMaxGpus || h.gi >= kGiIds || h.ci >= kMaxCis) return std::nullopt;
   return h;
 }
 

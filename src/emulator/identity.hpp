@@ -1,5 +1,5 @@
-// Who an emulated GPU or MIG device is: the names and numbers that follow from its index, its model
-// and its place, in the form NVML gives them. One rule: computed, never stored.
+// The identity of an emulated GPU or MIG device: names and numbers derived from its index, model
+// and position, as NVML returns them. Computed, never stored.
 #pragma once
 
 #include <string>

@@ -6,21 +6,21 @@
 
 #include "base/text.hpp"
 #include "emulator/board.hpp"
-#include "files/read_file.hpp"
-#include "files/toml_table.hpp"
 #include "mig/catalog.hpp"
+#include "os/read_file.hpp"
+#include "text/toml_table.hpp"
 
 namespace tangram::emulator {
 namespace {
 
 constexpr std::size_t kLargestFile = sizeof(DescriptionState::text) - 1;
-constexpr int kMostCounted = 1'000'000;  // to be told what is wrong with it
+constexpr int kMaxCount = 1'000'000;  // accepted by the parser; the error for too many is better
 constexpr std::uint32_t kMillisecond = 1000;
 constexpr std::uint32_t kMegabyte = 1000;  // in KB
-constexpr files::Range kMilliseconds{0, 600'000};
-constexpr files::Range kMegabytesPerSecond{1, 1'000'000};
+constexpr text::Range kMilliseconds{0, 600'000};
+constexpr text::Range kMegabytesPerSecond{1, 1'000'000};
 
-// What a link of sixteen lanes gives in practice.
+// The practical throughput of a link of sixteen lanes.
 std::uint32_t usual_link_kbps(unsigned generation) {
   switch (generation) {
     case 4:
@@ -39,7 +39,8 @@ GpuSpec gpu_of(const mig::Model& model) {
   return gpu;
 }
 
-// "A30" for "A30-24GB": a part of a name that fits one model only, cut at a dash.
+// Finds a model by its name or by a prefix up to a dash that matches one model only: "A30" for
+// "A30-24GB".
 Result<const mig::Model*> model_of(std::string_view name) {
   auto exact = mig::find_model(name);
   if (exact) return exact;
@@ -61,8 +62,8 @@ Result<const mig::Model*> model_of(std::string_view name) {
 
 Error bad_short_form(std::string_view part, std::string_view why) {
   return {ErrorCode::kInvalid,
-          cat("the emulated node ", tangram::quoted(part), " cannot be made: ", why,
-              " Write COUNTxMODEL, as in 4xA100-40GB or 2xH100-80GB,2xA30, or the path of a node "
+          cat("invalid emulated node ", tangram::quoted(part), ": ", why,
+              " Write COUNTxMODEL, e.g. 4xA100-40GB or 2xH100-80GB,2xA30, or the path of a node "
               "file (see docs/emulator.md).")};
 }
 
@@ -71,22 +72,22 @@ Result<void> add_part(NodeSpec& spec, std::string_view part) {
   int count = 1;
   const std::size_t x = part.find('x');
   if (x != std::string_view::npos) {
-    if (const auto n = parse_int(part.substr(0, x), 1, kMostCounted)) {
+    if (const auto n = parse_int(part.substr(0, x), 1, kMaxCount)) {
       count = *n;
       name = part.substr(x + 1);
     }
   }
   const auto model = model_of(name);
   if (!model) return std::unexpected(bad_short_form(part, model.error().message));
-  if (spec.gpus.size() + static_cast<std::size_t>(count) > kMostGpus) {
+  if (spec.gpus.size() + static_cast<std::size_t>(count) > kMaxGpus) {
     return std::unexpected(
-        bad_short_form(part, cat("a node has at most ", kMostGpus, " emulated GPUs.")));
+        bad_short_form(part, cat("a node has at most ", kMaxGpus, " emulated GPUs.")));
   }
   for (int i = 0; i < count; ++i) spec.gpus.push_back(gpu_of(**model));
   return {};
 }
 
-void read_latency(const files::TomlTable& table, Latencies& latencies) {
+void read_latency(const text::TomlTable& table, Latencies& latencies) {
   static const std::vector<std::string> keys = {"create_gpu_instance",
                                                 "create_compute_instance",
                                                 "destroy_compute_instance",
@@ -108,8 +109,8 @@ void read_latency(const files::TomlTable& table, Latencies& latencies) {
   read("pcie_throughput", latencies.pcie_throughput);
 }
 
-void read_instances(const files::TomlTable& table, const mig::Model& model, GpuSpec& gpu,
-                    files::Findings& findings) {
+void read_instances(const text::TomlTable& table, const mig::Model& model, GpuSpec& gpu,
+                    text::Findings& findings) {
   for (const std::string& text : table.texts_or_none("instances")) {
     const auto placement = mig::parse_placement(text);
     if (!placement) {
@@ -125,12 +126,12 @@ void read_instances(const files::TomlTable& table, const mig::Model& model, GpuS
   }
 }
 
-void read_gpu(const files::TomlTable& table, NodeSpec& spec, files::Findings& findings) {
+void read_gpu(const text::TomlTable& table, NodeSpec& spec, text::Findings& findings) {
   static const std::vector<std::string> keys = {"model", "count",     "mig",       "swapped",
                                                 "in_vm", "instances", "link_mbps", "flow_mbps"};
   table.allow_only(keys);
   const auto model = model_of(table.text("model"));
-  const int count = table.number_or("count", {1, static_cast<int>(kMostGpus)}, 1);
+  const int count = table.number_or("count", {1, static_cast<int>(kMaxGpus)}, 1);
   if (!model) {
     findings.add(table.where("model"), model.error().message);
     return;
@@ -151,17 +152,17 @@ void read_gpu(const files::TomlTable& table, NodeSpec& spec, files::Findings& fi
   spec.gpus.insert(spec.gpus.end(), static_cast<std::size_t>(count), gpu);
 }
 
-void read_options(const files::TomlTable& table, NodeSpec& spec, files::Findings& findings) {
+void read_options(const text::TomlTable& table, NodeSpec& spec, text::Findings& findings) {
   const std::string driver = table.text_or("driver", spec.driver);
   if (driver.empty() || driver.size() >= sizeof(NodeState::driver)) {
-    findings.add(table.where("driver"), "a driver's version looks like 570.133.20.");
+    findings.add(table.where("driver"), "invalid driver version; use e.g. 570.133.20.");
   }
   spec.driver = driver;
   const std::string privileges = table.text_or("privileges", "owner");
   if (privileges != "owner" && privileges != "root") {
     findings.add(table.where("privileges"),
-                 cat("privileges are ", tangram::quoted(privileges),
-                     "; allowed: \"owner\" (who owns the state file may do everything) and "
+                 cat("invalid privileges ", tangram::quoted(privileges),
+                     "; allowed: \"owner\" (the owner of the state file has all rights) and "
                      "\"root\" (as on hardware)."));
   }
   spec.privileges = privileges == "root" ? Privileges::kRoot : Privileges::kOwner;
@@ -200,11 +201,11 @@ Result<NodeSpec> parse_node_file(std::string_view text, std::string_view file) {
   if (text.size() > kLargestFile) {
     return invalid(cat(file, ": a node file has at most ", kLargestFile, " bytes."));
   }
-  const auto parsed = files::parse_toml(text, file);
+  const auto parsed = text::parse_toml(text, file);
   if (!parsed) return std::unexpected(parsed.error());
   NodeSpec spec{.description = std::string(text), .latencies = usual_latencies(), .gpus = {}};
-  files::Findings findings(file);
-  const files::TomlTable table(*parsed, "a node", findings);
+  text::Findings findings(file);
+  const text::TomlTable table(*parsed, "a node", findings);
   static const std::vector<std::string> keys = {"driver", "privileges", "find_processes",
                                                 "shared", "latency",    "gpu"};
   table.allow_only(keys);
@@ -214,9 +215,9 @@ Result<NodeSpec> parse_node_file(std::string_view text, std::string_view file) {
   }
   const auto gpus = table.tables("gpu", "a GPU");
   if (gpus.empty()) findings.add(table.where("gpu"), "a node has at least one emulated GPU.");
-  for (const files::TomlTable& gpu : gpus) read_gpu(gpu, spec, findings);
-  if (spec.gpus.size() > kMostGpus) {
-    findings.add(table.where("gpu"), cat("a node has at most ", kMostGpus, " emulated GPUs."));
+  for (const text::TomlTable& gpu : gpus) read_gpu(gpu, spec, findings);
+  if (spec.gpus.size() > kMaxGpus) {
+    findings.add(table.where("gpu"), cat("a node has at most ", kMaxGpus, " emulated GPUs."));
   }
   if (const auto mistake = findings.first()) return std::unexpected(*mistake);
   return spec;
@@ -230,7 +231,7 @@ Result<NodeSpec> parse_description(const std::string& description) {
 Result<NodeSpec> read_node(const std::string& description) {
   const bool is_path = description.find('/') != std::string::npos || description.ends_with(".toml");
   if (!is_path) return parse_short_form(description);
-  const auto text = files::read_file(description, "node file", kLargestFile);
+  const auto text = os::read_file(description, "node file", kLargestFile);
   if (!text) return std::unexpected(text.error());
   return parse_node_file(*text, description);
 }

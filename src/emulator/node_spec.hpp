@@ -1,6 +1,6 @@
-// NodeSpec: an emulated node as somebody describes it, in one line ("4xA100-40GB,2xA30") or in a
-// TOML file with everything that can be set (docs/emulator.md). One rule: a description that cannot
-// be kept (an unknown model, an illegal layout) is refused here, with its place, and never later.
+// NodeSpec: the description of an emulated node, from one line ("4xA100-40GB,2xA30") or a TOML file
+// with all settings (docs/emulator.md). An invalid description (an unknown model, an illegal
+// layout) is rejected here, with line and column.
 #pragma once
 
 #include <string>
@@ -18,28 +18,28 @@ struct GpuSpec {
   bool mig = true;
   bool swapped = false;
   bool in_vm = false;
-  std::vector<mig::PlacementText> instances;  // that are there from the beginning, foreign to all
+  std::vector<mig::PlacementText> instances;  // present from the start, not Tangram's
   std::uint32_t link_kbps = 0;
   std::uint32_t flow_kbps = 0;
 };
 
 struct NodeSpec {
-  std::string description;  // what it was made from
+  std::string description;  // its source text
   std::string driver = "570.133.20";
   Privileges privileges = Privileges::kOwner;
   bool find_processes = false;
-  bool shared = false;  // every user of the machine may register processes and demands
+  bool shared = false;  // all users may register processes and demands
   Latencies latencies;
   std::vector<GpuSpec> gpus;
 };
 
-// GI and CI together 0.15 s to create and 0.1 s to destroy, up to 0.5 s "in use" after the last
-// process: what was seen on an A30. A PCIe reading takes 20 ms.
+// The default latencies: GI and CI together 0.15 s to create and 0.1 s to destroy, up to 0.5 s "in
+// use" after the last process, as measured on an A30. A PCIe reading takes 20 ms.
 [[nodiscard]] Latencies usual_latencies();
 
-// A short form, or the path of a node file.
+// `description`: a short form, or the path of a node file.
 [[nodiscard]] Result<NodeSpec> read_node(const std::string& description);
-// What is in a state file: a short form, or the text of a node file.
+// `description`: the text in a state file, a short form or a node file.
 [[nodiscard]] Result<NodeSpec> parse_description(const std::string& description);
 [[nodiscard]] Result<NodeSpec> parse_short_form(std::string_view text);
 [[nodiscard]] Result<NodeSpec> parse_node_file(std::string_view text, std::string_view file);

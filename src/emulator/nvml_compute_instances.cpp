@@ -1,4 +1,4 @@
-// NVML: compute instance profiles and the life of a compute instance.
+// NVML: compute instance profiles, creating and destroying compute instances.
 #include <algorithm>
 #include <cstring>
 
@@ -12,23 +12,23 @@ namespace tangram::nvml {
 namespace {
 
 using emulator::CiProfile;
-using emulator::give;
 using emulator::GpuState;
 using emulator::Handle;
 using emulator::HandleKind;
 using emulator::MigDevice;
-using emulator::Need;
 using emulator::on_ci;
 using emulator::on_gi;
+using emulator::Rights;
 using emulator::Target;
 using emulator::to_opaque;
+using emulator::write_result;
 
 CiProfileInfo info_of(const Target& t, const CiProfile& profile) {
   const mig::ProfileFacts& f = t.board().facts_of(t.profile());
   const auto shared = [](int fact) { return static_cast<unsigned>(fact); };
   return {.id = profile.number,
           .slice_count = profile.slices,
-          .instance_count = profile.most,
+          .instance_count = profile.max_count,
           .multiprocessor_count = profile.multiprocessors,
           .shared_copy_engine_count = shared(f.copy_engines),
           .shared_decoder_count = shared(f.decoders),
@@ -43,7 +43,7 @@ std::string name_of(const Target& t, const CiProfile& profile) {
   return cat("MIG ", whole ? "" : cat(unsigned{profile.slices}, "c."), gi.name);
 }
 
-// The profile of that number in this instance, or why not.
+// Finds the profile of that number in this instance.
 Return find_profile(const Target& t, unsigned number, unsigned engine, const CiProfile*& profile) {
   if (number >= kCiProfileCount || engine != kCiEngineShared) return kInvalidArgument;
   profile = emulator::ci_profile_by_id(t.gpu, t.handle.gi, number);
@@ -51,24 +51,24 @@ Return find_profile(const Target& t, unsigned number, unsigned engine, const CiP
 }
 
 Return create(std::string_view name, GpuInstance instance, unsigned profile_id,
-              const Placement* place, ComputeInstance* compute) {
-  return on_gi(name, Need::kPrivilege, instance, [&](Target& t) {
+              const Placement* placement, ComputeInstance* compute) {
+  return on_gi(name, Rights::kPrivileged, instance, [&](Target& t) {
     if (compute == nullptr) return kInvalidArgument;
     const CiProfile* profile = emulator::ci_profile_by_id(t.gpu, t.handle.gi, profile_id);
-    if (profile == nullptr || (place != nullptr && place->size != profile->slices)) {
+    if (profile == nullptr || (placement != nullptr && placement->size != profile->slices)) {
       return kInvalidArgument;
     }
-    emulator::take_time(t.state.node().latencies.create_ci);
+    emulator::emulate_latency(t.state.node().latencies.create_ci);
     if (t.lie) {
-      Handle nowhere = t.handle;
-      nowhere.kind = HandleKind::kComputeInstance;
-      nowhere.generation = 0xFFFFFFFFU;
-      *compute = to_opaque<ComputeInstance>(nowhere);
+      Handle invalid = t.handle;
+      invalid.kind = HandleKind::kComputeInstance;
+      invalid.generation = 0xFFFFFFFFU;
+      *compute = to_opaque<ComputeInstance>(invalid);
       return kSuccess;
     }
     return emulator::change_target(t, [&](GpuState& gpu) {
       unsigned id = 0;
-      const auto start = place == nullptr ? std::nullopt : std::optional(place->start);
+      const auto start = placement == nullptr ? std::nullopt : std::optional(placement->start);
       const Return result = emulator::create_ci(gpu, t.handle.gi, *profile, start, id);
       if (result == kSuccess) {
         *compute = to_opaque<ComputeInstance>(emulator::ci_handle(gpu, t.index, {t.handle.gi, id}));
@@ -87,13 +87,14 @@ ComputeInstanceInfo instance_info(const Target& t) {
           {t.ci().start, t.ci().size}};
 }
 
-// How long the driver holds on this time: up to the node's figure, never the same twice running.
+// How long the driver keeps this instance in use: up to the node's latency, varying from one to the
+// next.
 std::int64_t linger_ns(const Target& t) {
   constexpr std::int64_t kMicrosecond = 1000;
   constexpr unsigned kSteps = 16;
-  const double most = t.state.node().latencies.linger * emulator::latency_scale();
+  const double max_us = t.state.node().latencies.linger * emulator::latency_scale();
   const unsigned step = t.gpu.changes * 7 % kSteps;
-  return static_cast<std::int64_t>(most * step / kSteps) * kMicrosecond;
+  return static_cast<std::int64_t>(max_us * step / kSteps) * kMicrosecond;
 }
 
 bool found_in_environment(const Target& t) {
@@ -108,17 +109,17 @@ extern "C" {
 
 Return nvmlGpuInstanceGetComputeInstanceProfileInfo(GpuInstance instance, unsigned number,
                                                     unsigned engine, CiProfileInfo* info) {
-  return on_gi("nvmlGpuInstanceGetComputeInstanceProfileInfo", Need::kNothing, instance,
+  return on_gi("nvmlGpuInstanceGetComputeInstanceProfileInfo", Rights::kNothing, instance,
                [&](Target& t) {
                  const CiProfile* profile = nullptr;
                  const Return found = find_profile(t, number, engine, profile);
-                 return found == kSuccess ? give(info, info_of(t, *profile)) : found;
+                 return found == kSuccess ? write_result(info, info_of(t, *profile)) : found;
                });
 }
 
 Return nvmlGpuInstanceGetComputeInstanceProfileInfoV(GpuInstance instance, unsigned number,
                                                      unsigned engine, CiProfileInfoV2* info) {
-  return on_gi("nvmlGpuInstanceGetComputeInstanceProfileInfoV", Need::kNothing, instance,
+  return on_gi("nvmlGpuInstanceGetComputeInstanceProfileInfoV", Rights::kNothing, instance,
                [&](Target& t) {
                  if (info == nullptr) return kInvalidArgument;
                  const bool third = info->version == version_of<CiProfileInfoV3>(3);
@@ -139,19 +140,19 @@ Return nvmlGpuInstanceGetComputeInstanceProfileInfoV(GpuInstance instance, unsig
 
 Return nvmlGpuInstanceGetComputeInstanceRemainingCapacity(GpuInstance instance, unsigned profile_id,
                                                           unsigned* count) {
-  return on_gi("nvmlGpuInstanceGetComputeInstanceRemainingCapacity", Need::kPrivilege, instance,
-               [&](Target& t) {
-                 const CiProfile* profile =
-                     emulator::ci_profile_by_id(t.gpu, t.handle.gi, profile_id);
-                 if (profile == nullptr) return kInvalidArgument;
-                 return give(count, emulator::ci_remaining_capacity(t.gpu, t.handle.gi, *profile));
-               });
+  return on_gi(
+      "nvmlGpuInstanceGetComputeInstanceRemainingCapacity", Rights::kPrivileged, instance,
+      [&](Target& t) {
+        const CiProfile* profile = emulator::ci_profile_by_id(t.gpu, t.handle.gi, profile_id);
+        if (profile == nullptr) return kInvalidArgument;
+        return write_result(count, emulator::ci_remaining_capacity(t.gpu, t.handle.gi, *profile));
+      });
 }
 
 Return nvmlGpuInstanceGetComputeInstancePossiblePlacements(GpuInstance instance,
                                                            unsigned profile_id, Placement* list,
                                                            unsigned* count) {
-  return on_gi("nvmlGpuInstanceGetComputeInstancePossiblePlacements", Need::kPrivilege, instance,
+  return on_gi("nvmlGpuInstanceGetComputeInstancePossiblePlacements", Rights::kPrivileged, instance,
                [&](Target& t) {
                  const CiProfile* profile =
                      emulator::ci_profile_by_id(t.gpu, t.handle.gi, profile_id);
@@ -178,8 +179,8 @@ Return nvmlGpuInstanceCreateComputeInstanceWithPlacement(GpuInstance instance, u
 }
 
 Return nvmlComputeInstanceDestroy(ComputeInstance compute) {
-  return on_ci("nvmlComputeInstanceDestroy", Need::kPrivilege, compute, [&](Target& t) {
-    emulator::take_time(t.state.node().latencies.destroy_ci);
+  return on_ci("nvmlComputeInstanceDestroy", Rights::kPrivileged, compute, [&](Target& t) {
+    emulator::emulate_latency(t.state.node().latencies.destroy_ci);
     if (t.lie) return kSuccess;
     if (found_in_environment(t)) return kInUse;
     return emulator::change_target(t, [&](GpuState& gpu) {
@@ -191,13 +192,13 @@ Return nvmlComputeInstanceDestroy(ComputeInstance compute) {
 
 Return nvmlGpuInstanceGetComputeInstances(GpuInstance instance, unsigned profile_id,
                                           ComputeInstance* computes, unsigned* count) {
-  return on_gi("nvmlGpuInstanceGetComputeInstances", Need::kPrivilege, instance, [&](Target& t) {
+  return on_gi("nvmlGpuInstanceGetComputeInstances", Rights::kPrivileged, instance, [&](Target& t) {
     if (computes == nullptr || count == nullptr) return kInvalidArgument;
     if (emulator::ci_profile_by_id(t.gpu, t.handle.gi, profile_id) == nullptr) {
       return kInvalidArgument;
     }
     *count = 0;
-    for (unsigned ci = 0; ci < emulator::kMostCis; ++ci) {
+    for (unsigned ci = 0; ci < emulator::kMaxCis; ++ci) {
       const emulator::CiState& state = t.gi().cis[ci];
       if (state.used == 0 || state.profile != profile_id) continue;
       computes[(*count)++] =
@@ -209,21 +210,23 @@ Return nvmlGpuInstanceGetComputeInstances(GpuInstance instance, unsigned profile
 
 Return nvmlGpuInstanceGetComputeInstanceById(GpuInstance instance, unsigned id,
                                              ComputeInstance* compute) {
-  return on_gi("nvmlGpuInstanceGetComputeInstanceById", Need::kPrivilege, instance, [&](Target& t) {
-    if (compute == nullptr) return kInvalidArgument;
-    if (id >= emulator::kMostCis || t.gi().cis[id].used == 0) return kNotFound;
-    *compute = to_opaque<ComputeInstance>(emulator::ci_handle(t.gpu, t.index, {t.handle.gi, id}));
-    return kSuccess;
-  });
+  return on_gi(
+      "nvmlGpuInstanceGetComputeInstanceById", Rights::kPrivileged, instance, [&](Target& t) {
+        if (compute == nullptr) return kInvalidArgument;
+        if (id >= emulator::kMaxCis || t.gi().cis[id].used == 0) return kNotFound;
+        *compute =
+            to_opaque<ComputeInstance>(emulator::ci_handle(t.gpu, t.index, {t.handle.gi, id}));
+        return kSuccess;
+      });
 }
 
 Return nvmlComputeInstanceGetInfo_v2(ComputeInstance compute, ComputeInstanceInfo* info) {
-  return on_ci("nvmlComputeInstanceGetInfo", Need::kNothing, compute,
-               [&](Target& t) { return give(info, instance_info(t)); });
+  return on_ci("nvmlComputeInstanceGetInfo", Rights::kNothing, compute,
+               [&](Target& t) { return write_result(info, instance_info(t)); });
 }
 
 Return nvmlComputeInstanceGetInfo(ComputeInstance compute, ComputeInstanceInfo* info) {
-  return on_ci("nvmlComputeInstanceGetInfo", Need::kNothing, compute, [&](Target& t) {
+  return on_ci("nvmlComputeInstanceGetInfo", Rights::kNothing, compute, [&](Target& t) {
     if (info == nullptr) return kInvalidArgument;
     const ComputeInstanceInfo full = instance_info(t);
     std::memcpy(static_cast<void*>(info), &full, kOldComputeInstanceInfoBytes);

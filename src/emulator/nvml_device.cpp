@@ -1,4 +1,4 @@
-// NVML: who a device is, where it sits, its memory, its PCIe link.
+// NVML: a device's identity, topology, memory and PCIe link.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -14,13 +14,13 @@
 namespace tangram::nvml {
 namespace {
 
-using emulator::give;
-using emulator::give_text;
+using emulator::copy_text;
 using emulator::MigDevice;
-using emulator::Need;
 using emulator::on_device;
 using emulator::on_gpu;
+using emulator::Rights;
 using emulator::Target;
+using emulator::write_result;
 
 constexpr unsigned long long kMib = 1024ULL * 1024;
 constexpr unsigned kScopeSocket = 1;  // nvmlAffinityScope_t: node 0, socket 1
@@ -33,9 +33,11 @@ struct MemoryUse {
   unsigned long long used = 0;  // by processes
 };
 
-// A MIG device shows its GPU instance's memory; the GPU the sum, to those who may see it.
+// The memory of a MIG device's GPU instance, or the sum of the GPU for callers with the rights to
+// see it.
 Return memory_of(const Target& t, MemoryUse& use) {
-  if (!t.is_mig() && t.gpu.mig_current != 0 && !emulator::may(t.state, Need::kPrivilege) &&
+  if (!t.is_mig() && t.gpu.mig_current != 0 &&
+      !emulator::is_permitted(t.state, Rights::kPrivileged) &&
       t.state.node().privileges == emulator::Privileges::kRoot) {
     return kNoPermission;
   }
@@ -61,8 +63,8 @@ Return pci(std::string_view name, Device device, Pci* info, std::size_t bytes) {
   });
 }
 
-// Emulated GPUs sit beside every CPU of the machine, at one memory node. Bits that the caller has
-// no room for are left out.
+// Emulated GPUs are close to every CPU of the machine, on one memory node. Bits beyond the caller's
+// buffer are dropped.
 Return first_bits(std::string_view name, Device device, long count, unsigned size,
                   unsigned long* set) {
   return on_device(name, device, [&](Target&) {
@@ -85,30 +87,30 @@ Return nvmlDeviceGetUUID(Device device, char* uuid, unsigned length) {
   return on_device("nvmlDeviceGetUUID", device, [&](Target& t) {
     const std::string text =
         t.is_mig() ? emulator::uuid_of(t.gpu, mig_of(t)) : emulator::uuid_of(t.gpu);
-    return give_text(text, uuid, length);
+    return copy_text(text, uuid, length);
   });
 }
 
 Return nvmlDeviceGetName(Device device, char* name, unsigned length) {
   return on_device("nvmlDeviceGetName", device, [&](Target& t) {
-    return give_text(t.is_mig() ? emulator::name_of(t.gpu, mig_of(t)) : t.board().device_name, name,
+    return copy_text(t.is_mig() ? emulator::name_of(t.gpu, mig_of(t)) : t.board().device_name, name,
                      length);
   });
 }
 
 Return nvmlDeviceGetIndex(Device device, unsigned* index) {
   return on_device("nvmlDeviceGetIndex", device, [&](Target& t) {
-    if (!t.is_mig()) return give(index, t.index);
+    if (!t.is_mig()) return write_result(index, t.index);
     const auto all = emulator::mig_devices(t.gpu);
     const auto at = std::ranges::find_if(
         all, [&](MigDevice m) { return m.gi == t.handle.gi && m.ci == t.handle.ci; });
-    return give(index, static_cast<unsigned>(at - all.begin()));
+    return write_result(index, static_cast<unsigned>(at - all.begin()));
   });
 }
 
 Return nvmlDeviceGetMinorNumber(Device device, unsigned* minor) {
-  return on_gpu("nvmlDeviceGetMinorNumber", Need::kNothing, device,
-                [&](Target& t) { return give(minor, t.index); });
+  return on_gpu("nvmlDeviceGetMinorNumber", Rights::kNothing, device,
+                [&](Target& t) { return write_result(minor, t.index); });
 }
 
 Return nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {
@@ -135,7 +137,7 @@ Return nvmlDeviceGetPciInfoExt(Device device, PciInfoExt* info) {
 
 Return nvmlDeviceGetArchitecture(Device device, unsigned* architecture) {
   return on_device("nvmlDeviceGetArchitecture", device,
-                   [&](Target& t) { return give(architecture, t.board().architecture); });
+                   [&](Target& t) { return write_result(architecture, t.board().architecture); });
 }
 
 Return nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
@@ -149,27 +151,28 @@ Return nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor)
 
 Return nvmlDeviceGetBrand(Device device, unsigned* brand) {
   constexpr unsigned kNvidia = 14;
-  return on_device("nvmlDeviceGetBrand", device, [&](Target&) { return give(brand, kNvidia); });
+  return on_device("nvmlDeviceGetBrand", device,
+                   [&](Target&) { return write_result(brand, kNvidia); });
 }
 
 Return nvmlDeviceGetSerial(Device device, char* serial, unsigned length) {
-  return on_gpu("nvmlDeviceGetSerial", Need::kNothing, device,
-                [&](Target& t) { return give_text(emulator::serial_of(t.index), serial, length); });
+  return on_gpu("nvmlDeviceGetSerial", Rights::kNothing, device,
+                [&](Target& t) { return copy_text(emulator::serial_of(t.index), serial, length); });
 }
 
 Return nvmlDeviceGetVbiosVersion(Device device, char* version, unsigned length) {
-  return on_gpu("nvmlDeviceGetVbiosVersion", Need::kNothing, device,
-                [&](Target&) { return give_text("92.00.45.00.03", version, length); });
+  return on_gpu("nvmlDeviceGetVbiosVersion", Rights::kNothing, device,
+                [&](Target&) { return copy_text("92.00.45.00.03", version, length); });
 }
 
 Return nvmlDeviceGetBoardId(Device device, unsigned* id) {
-  return on_gpu("nvmlDeviceGetBoardId", Need::kNothing, device,
-                [&](Target& t) { return give(id, emulator::pci_bus(t.index) << 8U); });
+  return on_gpu("nvmlDeviceGetBoardId", Rights::kNothing, device,
+                [&](Target& t) { return write_result(id, emulator::pci_bus(t.index) << 8U); });
 }
 
 Return nvmlDeviceGetMultiGpuBoard(Device device, unsigned* multi) {
-  return on_gpu("nvmlDeviceGetMultiGpuBoard", Need::kNothing, device,
-                [&](Target&) { return give(multi, 0U); });
+  return on_gpu("nvmlDeviceGetMultiGpuBoard", Rights::kNothing, device,
+                [&](Target&) { return write_result(multi, 0U); });
 }
 
 Return nvmlDeviceGetCpuAffinity(Device device, unsigned size, unsigned long* set) {
@@ -216,15 +219,15 @@ Return nvmlDeviceGetBAR1MemoryInfo(Device device, Bar1Memory* memory) {
     const auto size = static_cast<unsigned long long>(
         t.is_mig() ? t.board().model->profile(t.profile()).memory_slices : 0);
     const unsigned long long total = t.is_mig() ? whole * size / slices : whole;
-    return give(memory, Bar1Memory{total, total - kMib, kMib});
+    return write_result(memory, Bar1Memory{total, total - kMib, kMib});
   });
 }
 
 // The driver counts bytes over a window, so a reading takes that long.
 Return nvmlDeviceGetPcieThroughput(Device device, unsigned counter, unsigned* kbps) {
-  return on_gpu("nvmlDeviceGetPcieThroughput", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetPcieThroughput", Rights::kNothing, device, [&](Target& t) {
     if (kbps == nullptr || counter > kPcieRx) return kInvalidArgument;
-    emulator::take_time(t.state.node().latencies.pcie_throughput);
+    emulator::emulate_latency(t.state.node().latencies.pcie_throughput);
     std::vector<std::uint32_t> demands;
     for (const emulator::FlowState& flow : emulator::live_flows(t.gpu)) {
       demands.push_back(counter == kPcieRx ? flow.to_gpu_kbps : flow.from_gpu_kbps);

@@ -1,5 +1,5 @@
-// NVML: event sets. A set belongs to the process that made it and remembers, per GPU, which events
-// it has given out; the events themselves lie in the state, so every process sees all of them.
+// NVML: event sets. A set belongs to the process that created it and holds, per GPU, which events
+// it has returned; the events themselves are in the state, so every process sees all of them.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -15,8 +15,8 @@ struct EventSetHandle {
   struct Registration {
     unsigned gpu = 0;
     unsigned long long types = 0;
-    std::uint64_t next = 0;  // the event that has not been looked at yet
-    bool told_lost = false;
+    std::uint64_t next = 0;  // the first event that was not read yet
+    bool lost_reported = false;
   };
   std::mutex mutex;
   std::vector<Registration> registrations;
@@ -30,25 +30,25 @@ using emulator::Target;
 
 constexpr unsigned long long kSupported = kEventXid | kEventMigConfigChange | kEventGpuUnavailable;
 
-// The sets of this process: a stale handle must be noticed, not followed.
-struct Sets {
+// The valid sets of this process: a stale handle is rejected, not dereferenced.
+struct EventSets {
   std::mutex mutex;
   std::vector<std::shared_ptr<EventSetHandle>> all;
 };
-Sets& sets() {
-  static auto& the = *new Sets;
+EventSets& event_sets() {
+  static auto& the = *new EventSets;
   return the;
 }
 
 std::shared_ptr<EventSetHandle> find(EventSet set) {
-  const std::scoped_lock lock(sets().mutex);
-  for (const auto& known : sets().all) {
+  const std::scoped_lock lock(event_sets().mutex);
+  for (const auto& known : event_sets().all) {
     if (known.get() == set) return known;
   }
   return nullptr;
 }
 
-// The next event of a GPU that the registration is about.
+// Takes the next event of a GPU that the registration is for.
 bool next_event(EventSetHandle::Registration& r, const GpuState& gpu, EventData& data) {
   const std::uint64_t oldest =
       gpu.events_written > emulator::kEventsKept ? gpu.events_written - emulator::kEventsKept : 0;
@@ -62,13 +62,13 @@ bool next_event(EventSetHandle::Registration& r, const GpuState& gpu, EventData&
   return false;
 }
 
-Return look(EventSetHandle& set, const StateFile& state, EventData& data) {
+Return take_event(EventSetHandle& set, const StateFile& state, EventData& data) {
   const std::scoped_lock lock(set.mutex);
   for (EventSetHandle::Registration& r : set.registrations) {
     const GpuState gpu = state.gpu(r.gpu);
     if (next_event(r, gpu, data)) return kSuccess;
-    if (gpu.lost != 0 && !r.told_lost) {
-      r.told_lost = true;
+    if (gpu.lost != 0 && !r.lost_reported) {
+      r.lost_reported = true;
       return kGpuIsLost;
     }
   }
@@ -84,7 +84,7 @@ Return wait(EventSet handle, void* to, std::size_t bytes, unsigned timeout_ms) {
     while (true) {
       const std::uint32_t seen = state.event_count();
       EventData data{};
-      const Return result = look(*set, state, data);
+      const Return result = take_event(*set, state, data);
       if (result == kSuccess) std::memcpy(to, &data, bytes);
       if (result != kTimeout) return result;
       const std::int64_t left = end - emulator::boot_time_ns();
@@ -101,28 +101,29 @@ extern "C" {
 Return nvmlEventSetCreate(EventSet* set) {
   return emulator::on_node("nvmlEventSetCreate", [&](StateFile&) {
     if (set == nullptr) return kInvalidArgument;
-    const std::scoped_lock lock(sets().mutex);
-    *set = sets().all.emplace_back(std::make_shared<EventSetHandle>()).get();
+    const std::scoped_lock lock(event_sets().mutex);
+    *set = event_sets().all.emplace_back(std::make_shared<EventSetHandle>()).get();
     return kSuccess;
   });
 }
 
 Return nvmlEventSetFree(EventSet set) {
   return emulator::on_node("nvmlEventSetFree", [&](StateFile&) {
-    const std::scoped_lock lock(sets().mutex);
-    const auto removed = std::erase_if(sets().all, [&](const auto& s) { return s.get() == set; });
+    const std::scoped_lock lock(event_sets().mutex);
+    const auto removed =
+        std::erase_if(event_sets().all, [&](const auto& s) { return s.get() == set; });
     return removed == 0 ? kInvalidArgument : kSuccess;
   });
 }
 
 Return nvmlDeviceGetSupportedEventTypes(Device device, unsigned long long* types) {
-  return emulator::on_gpu("nvmlDeviceGetSupportedEventTypes", emulator::Need::kNothing, device,
-                          [&](Target&) { return emulator::give(types, kSupported); });
+  return emulator::on_gpu("nvmlDeviceGetSupportedEventTypes", emulator::Rights::kNothing, device,
+                          [&](Target&) { return emulator::write_result(types, kSupported); });
 }
 
 Return nvmlDeviceRegisterEvents(Device device, unsigned long long types, EventSet handle) {
   return emulator::on_gpu(
-      "nvmlDeviceRegisterEvents", emulator::Need::kNothing, device, [&](Target& t) {
+      "nvmlDeviceRegisterEvents", emulator::Rights::kNothing, device, [&](Target& t) {
         const auto set = find(handle);
         if (set == nullptr) return kInvalidArgument;
         if ((types & ~kSupported) != 0) return kNotSupported;

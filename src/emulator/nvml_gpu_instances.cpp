@@ -1,4 +1,4 @@
-// NVML: the life of a GPU instance.
+// NVML: creating, listing and destroying GPU instances.
 #include "emulator/call.hpp"
 #include "nvml/functions.hpp"
 
@@ -8,36 +8,36 @@ namespace {
 using emulator::GpuState;
 using emulator::Handle;
 using emulator::HandleKind;
-using emulator::Need;
 using emulator::on_gi;
 using emulator::on_gpu;
+using emulator::Rights;
 using emulator::Target;
 using emulator::to_opaque;
 
-// What a lie gives out: a handle that nothing answers to.
-constexpr Handle kNowhere{.kind = HandleKind::kGpuInstance, .generation = 0xFFFFFFFFU};
+// The handle that a false success returns: no instance has it.
+constexpr Handle kInvalidHandle{.kind = HandleKind::kGpuInstance, .generation = 0xFFFFFFFFU};
 
-Return create(std::string_view name, Device device, unsigned profile_id, const Placement* place,
+Return create(std::string_view name, Device device, unsigned profile_id, const Placement* placement,
               GpuInstance* instance) {
-  return on_gpu(name, Need::kPrivilege, device, [&](Target& t) {
+  return on_gpu(name, Rights::kPrivileged, device, [&](Target& t) {
     if (instance == nullptr) return kInvalidArgument;
     if (t.gpu.mig_current == 0) return kNotSupported;
     const auto profile = emulator::profile_by_id(t.board(), profile_id);
     if (!profile) return kInvalidArgument;
     const mig::Profile& p = t.board().model->profile(*profile);
-    if (place != nullptr && place->size != static_cast<unsigned>(p.memory_slices)) {
+    if (placement != nullptr && placement->size != static_cast<unsigned>(p.memory_slices)) {
       return kInvalidArgument;
     }
-    emulator::take_time(t.state.node().latencies.create_gi);
+    emulator::emulate_latency(t.state.node().latencies.create_gi);
     if (t.lie) {
-      Handle nowhere = kNowhere;
-      nowhere.gpu = t.index;
-      *instance = to_opaque<GpuInstance>(nowhere);
+      Handle invalid = kInvalidHandle;
+      invalid.gpu = t.index;
+      *instance = to_opaque<GpuInstance>(invalid);
       return kSuccess;
     }
     return emulator::change_target(t, [&](GpuState& gpu) {
       unsigned id = 0;
-      const auto start = place == nullptr ? std::nullopt : std::optional(place->start);
+      const auto start = placement == nullptr ? std::nullopt : std::optional(placement->start);
       const Return result = emulator::create_gi(gpu, *profile, start, id);
       if (result == kSuccess) {
         *instance = to_opaque<GpuInstance>(emulator::gi_handle(gpu, t.index, id));
@@ -63,8 +63,8 @@ Return nvmlDeviceCreateGpuInstanceWithPlacement(Device device, unsigned profile_
 }
 
 Return nvmlGpuInstanceDestroy(GpuInstance instance) {
-  return on_gi("nvmlGpuInstanceDestroy", Need::kPrivilege, instance, [&](Target& t) {
-    emulator::take_time(t.state.node().latencies.destroy_gi);
+  return on_gi("nvmlGpuInstanceDestroy", Rights::kPrivileged, instance, [&](Target& t) {
+    emulator::emulate_latency(t.state.node().latencies.destroy_gi);
     if (t.lie) return kSuccess;
     return emulator::change_target(t, [&](GpuState& gpu) {
       return emulator::destroy_gi(gpu, t.handle.gi, emulator::boot_time_ns());
@@ -74,7 +74,7 @@ Return nvmlGpuInstanceDestroy(GpuInstance instance) {
 
 Return nvmlDeviceGetGpuInstances(Device device, unsigned profile_id, GpuInstance* instances,
                                  unsigned* count) {
-  return on_gpu("nvmlDeviceGetGpuInstances", Need::kPrivilege, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetGpuInstances", Rights::kPrivileged, device, [&](Target& t) {
     if (instances == nullptr || count == nullptr) return kInvalidArgument;
     if (t.gpu.mig_current == 0) return kNotSupported;
     const auto profile = emulator::profile_by_id(t.board(), profile_id);
@@ -89,7 +89,7 @@ Return nvmlDeviceGetGpuInstances(Device device, unsigned profile_id, GpuInstance
 }
 
 Return nvmlDeviceGetGpuInstanceById(Device device, unsigned id, GpuInstance* instance) {
-  return on_gpu("nvmlDeviceGetGpuInstanceById", Need::kPrivilege, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetGpuInstanceById", Rights::kPrivileged, device, [&](Target& t) {
     if (instance == nullptr) return kInvalidArgument;
     if (t.gpu.mig_current == 0) return kNotSupported;
     if (id >= emulator::kGiIds || t.gpu.gis[id].used == 0) return kNotFound;
@@ -99,9 +99,9 @@ Return nvmlDeviceGetGpuInstanceById(Device device, unsigned id, GpuInstance* ins
 }
 
 Return nvmlGpuInstanceGetInfo(GpuInstance instance, GpuInstanceInfo* info) {
-  return on_gi("nvmlGpuInstanceGetInfo", Need::kNothing, instance, [&](Target& t) {
+  return on_gi("nvmlGpuInstanceGetInfo", Rights::kNothing, instance, [&](Target& t) {
     const mig::Profile& profile = t.board().model->profile(t.profile());
-    return emulator::give(
+    return emulator::write_result(
         info, GpuInstanceInfo{to_opaque<Device>(emulator::gpu_handle(t.index)),
                               t.handle.gi,
                               static_cast<unsigned>(t.board().facts_of(t.profile()).nvml_id),

@@ -8,11 +8,11 @@
 namespace tangram::nvml {
 namespace {
 
-using emulator::give;
 using emulator::GpuState;
-using emulator::Need;
 using emulator::on_gpu;
+using emulator::Rights;
 using emulator::Target;
+using emulator::write_result;
 
 unsigned count_of(int fact) { return static_cast<unsigned>(fact); }
 
@@ -37,8 +37,8 @@ void set_name(char (&name)[96], const std::string& profile) {
   std::memcpy(name, text.c_str(), text.size() + 1);
 }
 
-// Versions 2 and 3 have the same size; the version field tells them apart.
-Return give_versioned(const emulator::Board& board, mig::ProfileIndex p, GiProfileInfoV2* info) {
+// Versions 2 and 3 have the same size; the version field distinguishes them.
+Return write_versioned(const emulator::Board& board, mig::ProfileIndex p, GiProfileInfoV2* info) {
   const GiProfileInfo i = info_of(board, p);
   const std::string& name = board.model->profile(p).name;
   if (info->version == version_of<GiProfileInfoV2>(2)) {
@@ -79,12 +79,12 @@ Return give_versioned(const emulator::Board& board, mig::ProfileIndex p, GiProfi
 
 Return placements(std::string_view name, Device device, unsigned id, Placement* list,
                   unsigned* count, bool old) {
-  return on_gpu(name, Need::kPrivilege, device, [&](Target& t) {
+  return on_gpu(name, Rights::kPrivileged, device, [&](Target& t) {
     if (count == nullptr) return kInvalidArgument;
     const auto p = emulator::profile_by_id(t.board(), id);
     if (!p) return kInvalidArgument;
     const mig::Profile& profile = t.board().model->profile(*p);
-    // The old form sizes its array by the most instances.
+    // The old function's arrays have max_instances entries.
     if (old && profile.starts.size() > count_of(profile.max_instances)) return kNotSupported;
     *count = static_cast<unsigned>(profile.starts.size());
     if (list == nullptr) return kSuccess;
@@ -100,7 +100,7 @@ Return placements(std::string_view name, Device device, unsigned id, Placement* 
 extern "C" {
 
 Return nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
-  return on_gpu("nvmlDeviceGetMigMode", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetMigMode", Rights::kNothing, device, [&](Target& t) {
     if (current == nullptr || pending == nullptr) return kInvalidArgument;
     *current = t.gpu.mig_current;
     *pending = t.gpu.mig_pending;
@@ -109,9 +109,9 @@ Return nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending)
 }
 
 Return nvmlDeviceSetMigMode(Device device, unsigned mode, Return* activation_status) {
-  return on_gpu("nvmlDeviceSetMigMode", Need::kPrivilege, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceSetMigMode", Rights::kPrivileged, device, [&](Target& t) {
     if (mode > kMigOn || activation_status == nullptr) return kInvalidArgument;
-    emulator::take_time(t.state.node().latencies.mig_mode);
+    emulator::emulate_latency(t.state.node().latencies.mig_mode);
     *activation_status = kSuccess;
     if (t.lie) return kSuccess;
     return emulator::change_target(t, [&](GpuState& gpu) {
@@ -122,28 +122,29 @@ Return nvmlDeviceSetMigMode(Device device, unsigned mode, Return* activation_sta
 }
 
 Return nvmlDeviceGetGpuInstanceProfileInfo(Device device, unsigned profile, GiProfileInfo* info) {
-  return on_gpu("nvmlDeviceGetGpuInstanceProfileInfo", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetGpuInstanceProfileInfo", Rights::kNothing, device, [&](Target& t) {
     if (info == nullptr || profile >= kGiProfileCount) return kInvalidArgument;
     const auto p = emulator::profile_by_enum(t.board(), profile);
-    return p ? give(info, info_of(t.board(), *p)) : kNotSupported;
+    return p ? write_result(info, info_of(t.board(), *p)) : kNotSupported;
   });
 }
 
 Return nvmlDeviceGetGpuInstanceProfileInfoV(Device device, unsigned profile,
                                             GiProfileInfoV2* info) {
-  return on_gpu("nvmlDeviceGetGpuInstanceProfileInfoV", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetGpuInstanceProfileInfoV", Rights::kNothing, device, [&](Target& t) {
     if (info == nullptr || profile >= kGiProfileCount) return kInvalidArgument;
     const auto p = emulator::profile_by_enum(t.board(), profile);
-    return p ? give_versioned(t.board(), *p, info) : kNotSupported;
+    return p ? write_versioned(t.board(), *p, info) : kNotSupported;
   });
 }
 
 Return nvmlDeviceGetGpuInstanceProfileInfoByIdV(Device device, unsigned id, GiProfileInfoV2* info) {
-  return on_gpu("nvmlDeviceGetGpuInstanceProfileInfoByIdV", Need::kNothing, device, [&](Target& t) {
-    if (info == nullptr) return kInvalidArgument;
-    const auto p = emulator::profile_by_id(t.board(), id);
-    return p ? give_versioned(t.board(), *p, info) : kNotSupported;
-  });
+  return on_gpu("nvmlDeviceGetGpuInstanceProfileInfoByIdV", Rights::kNothing, device,
+                [&](Target& t) {
+                  if (info == nullptr) return kInvalidArgument;
+                  const auto p = emulator::profile_by_id(t.board(), id);
+                  return p ? write_versioned(t.board(), *p, info) : kNotSupported;
+                });
 }
 
 Return nvmlDeviceGetGpuInstancePossiblePlacements_v2(Device device, unsigned profile_id,
@@ -159,12 +160,12 @@ Return nvmlDeviceGetGpuInstancePossiblePlacements(Device device, unsigned profil
 
 Return nvmlDeviceGetGpuInstanceRemainingCapacity(Device device, unsigned profile_id,
                                                  unsigned* count) {
-  return on_gpu("nvmlDeviceGetGpuInstanceRemainingCapacity", Need::kPrivilege, device,
+  return on_gpu("nvmlDeviceGetGpuInstanceRemainingCapacity", Rights::kPrivileged, device,
                 [&](Target& t) {
                   if (t.gpu.mig_current == 0) return kNotSupported;
                   const auto p = emulator::profile_by_id(t.board(), profile_id);
                   if (!p) return kInvalidArgument;
-                  return give(count, emulator::remaining_capacity(t.gpu, *p));
+                  return write_result(count, emulator::remaining_capacity(t.gpu, *p));
                 });
 }
 }

@@ -10,14 +10,14 @@
 namespace tangram::nvml {
 namespace {
 
-using emulator::give;
 using emulator::MigDevice;
-using emulator::Need;
 using emulator::on_device;
 using emulator::on_gpu;
 using emulator::on_mig;
+using emulator::Rights;
 using emulator::Target;
 using emulator::to_opaque;
+using emulator::write_result;
 
 DeviceAttributes attributes(const Target& t) {
   const auto count = [](int fact) { return static_cast<unsigned>(fact); };
@@ -34,12 +34,13 @@ DeviceAttributes attributes(const Target& t) {
           .memory_size_mb = static_cast<unsigned long long>(f.memory_mib)};
 }
 
-// Processes of the other instances are not everybody's business.
+// Callers without rights see the processes of their own MIG device only.
 bool may_see_processes(const Target& t) {
-  return t.is_mig() || t.gpu.mig_current == 0 || emulator::may(t.state, Need::kPrivilege);
+  return t.is_mig() || t.gpu.mig_current == 0 ||
+         emulator::is_permitted(t.state, Rights::kPrivileged);
 }
 
-// All processes on this device.
+// All processes on the device.
 std::vector<ProcessInfo> processes_of(const Target& t) {
   std::vector<ProcessInfo> all;
   const auto add = [&](std::uint32_t pid, unsigned long long memory, unsigned gi, unsigned ci) {
@@ -63,26 +64,26 @@ std::vector<ProcessInfo> processes_of(const Target& t) {
   return all;
 }
 
-// Info is the struct of the caller's version; the newer is the older with more at its end.
+// Info: the struct of the caller's version; newer versions append members.
 template <class Info>
 Return processes(std::string_view name, Device device, unsigned* count, Info* infos) {
   return on_device(name, device, [&](Target& t) {
     if (count == nullptr) return kInvalidArgument;
     if (!may_see_processes(t)) return kNoPermission;
     const std::vector<ProcessInfo> all = processes_of(t);
-    const unsigned room = *count;
+    const unsigned capacity = *count;
     *count = static_cast<unsigned>(all.size());
     if (all.empty()) return kSuccess;
-    if (room < all.size()) return kInsufficientSize;
+    if (capacity < all.size()) return kInsufficientSize;
     if (infos == nullptr) return kInvalidArgument;
     for (std::size_t i = 0; i < all.size(); ++i) std::memcpy(&infos[i], &all[i], sizeof(Info));
     return kSuccess;
   });
 }
 
-// There are no graphics or MPS processes here.
+// There are no graphics or MPS processes.
 Return no_processes(std::string_view name, Device device, unsigned* count) {
-  return on_device(name, device, [&](Target&) { return give(count, 0U); });
+  return on_device(name, device, [&](Target&) { return write_result(count, 0U); });
 }
 
 }  // namespace
@@ -90,16 +91,16 @@ Return no_processes(std::string_view name, Device device, unsigned* count) {
 extern "C" {
 
 Return nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned* count) {
-  return on_gpu("nvmlDeviceGetMaxMigDeviceCount", Need::kNothing, device, [&](Target& t) {
-    return give(count, t.gpu.mig_current == 0 ? 0U : t.board().most_mig_devices);
+  return on_gpu("nvmlDeviceGetMaxMigDeviceCount", Rights::kNothing, device, [&](Target& t) {
+    return write_result(count, t.gpu.mig_current == 0 ? 0U : t.board().max_mig_devices);
   });
 }
 
 Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned index, Device* mig) {
-  return on_gpu("nvmlDeviceGetMigDeviceHandleByIndex", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetMigDeviceHandleByIndex", Rights::kNothing, device, [&](Target& t) {
     if (mig == nullptr) return kInvalidArgument;
     if (t.gpu.mig_current == 0) return kNotSupported;
-    if (index >= t.board().most_mig_devices) return kInvalidArgument;
+    if (index >= t.board().max_mig_devices) return kInvalidArgument;
     const auto all = emulator::mig_devices(t.gpu);
     if (index >= all.size()) return kNotFound;
     *mig = to_opaque<Device>(emulator::mig_handle(t.gpu, t.index, all[index]));
@@ -109,31 +110,32 @@ Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned index, Device
 
 Return nvmlDeviceIsMigDeviceHandle(Device device, unsigned* is_mig) {
   return on_device("nvmlDeviceIsMigDeviceHandle", device,
-                   [&](Target& t) { return give(is_mig, t.is_mig() ? 1U : 0U); });
+                   [&](Target& t) { return write_result(is_mig, t.is_mig() ? 1U : 0U); });
 }
 
 Return nvmlDeviceGetDeviceHandleFromMigDeviceHandle(Device mig, Device* device) {
   return on_mig("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", mig, [&](Target& t) {
-    return give(device, to_opaque<Device>(emulator::gpu_handle(t.index)));
+    return write_result(device, to_opaque<Device>(emulator::gpu_handle(t.index)));
   });
 }
 
 Return nvmlDeviceGetGpuInstanceId(Device mig, unsigned* id) {
   return on_mig("nvmlDeviceGetGpuInstanceId", mig,
-                [&](Target& t) { return give(id, t.handle.gi); });
+                [&](Target& t) { return write_result(id, t.handle.gi); });
 }
 
 Return nvmlDeviceGetComputeInstanceId(Device mig, unsigned* id) {
   return on_mig("nvmlDeviceGetComputeInstanceId", mig,
-                [&](Target& t) { return give(id, t.handle.ci); });
+                [&](Target& t) { return write_result(id, t.handle.ci); });
 }
 
 Return nvmlDeviceGetAttributes_v2(Device device, DeviceAttributes* to) {
-  return on_device("nvmlDeviceGetAttributes", device,
-                   [&](Target& t) { return t.is_mig() ? give(to, attributes(t)) : kNotSupported; });
+  return on_device("nvmlDeviceGetAttributes", device, [&](Target& t) {
+    return t.is_mig() ? write_result(to, attributes(t)) : kNotSupported;
+  });
 }
 
-// The first form had the engine counts only.
+// The first version has the engine counts only.
 Return nvmlDeviceGetAttributes(Device device, DeviceAttributes* to) {
   return on_device("nvmlDeviceGetAttributes", device, [&](Target& t) {
     if (!t.is_mig()) return kNotSupported;
@@ -180,10 +182,10 @@ Return nvmlDeviceGetRunningProcessDetailList(Device device, ProcessDetailList* l
     if (!t.board().resetless) return kNotSupported;  // Hopper and later
     if (!may_see_processes(t)) return kNoPermission;
     const std::vector<ProcessInfo> all = processes_of(t);
-    const unsigned room = list->count;
+    const unsigned capacity = list->count;
     list->count = static_cast<unsigned>(all.size());
     if (all.empty()) return kSuccess;
-    if (room < all.size() || list->entries == nullptr) return kInsufficientSize;
+    if (capacity < all.size() || list->entries == nullptr) return kInsufficientSize;
     for (std::size_t i = 0; i < all.size(); ++i) {
       list->entries[i] = {all[i].pid, all[i].used_gpu_memory, all[i].gpu_instance_id,
                           all[i].compute_instance_id, 0};

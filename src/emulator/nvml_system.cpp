@@ -1,4 +1,4 @@
-// NVML: the library itself, the system, and how devices are found.
+// NVML: the library, the system, and finding devices.
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ using emulator::Handle;
 using emulator::StateFile;
 using emulator::to_opaque;
 
-// "00000000:07:00.0", "0000:07:00.0", "07:00.0" or "00000000:07:00": bus and device of it.
+// Parses "00000000:07:00.0", "0000:07:00.0", "07:00.0" or "00000000:07:00"; returns the bus.
 std::optional<unsigned> bus_of(std::string_view id) {
   const auto hex = [](std::string_view text) -> std::optional<unsigned> {
     if (text.empty() || text.size() > 8) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<unsigned> bus_of(std::string_view id) {
   return hex(front);
 }
 
-// Of NVML and CUDA: 13 from R580 on.
+// The major version of NVML and CUDA: 13 from R580 on.
 int api_major(std::string_view driver) {
   constexpr int kFirstOf13 = 580;
   const auto branch = parse_int(driver.substr(0, driver.find('.')), 0, 100'000);
@@ -56,7 +56,7 @@ Return give_gpu(StateFile& state, unsigned index, Device* device) {
   return kSuccess;
 }
 
-// The sixteen bytes of "GPU-8d3f…" behind its prefix.
+// Parses "GPU-8d3f…" to its sixteen bytes.
 std::optional<emulator::UuidBytes> bytes_of(std::string_view text) {
   emulator::UuidBytes bytes{};
   std::size_t digits = 0;
@@ -78,7 +78,7 @@ Return find_gpu(StateFile& state, const emulator::UuidBytes& wanted, Device* dev
   return kNotFound;
 }
 
-// "MIG-…", or as before R470 "MIG-GPU-…/gi/ci".
+// Finds "MIG-…", or as before R470 "MIG-GPU-…/gi/ci".
 Return find_mig(StateFile& state, std::string_view wanted, Device* device) {
   const auto bytes = bytes_of(wanted.substr(4));
   const unsigned count = state.gpu_count();
@@ -107,7 +107,7 @@ Return find_uuid(StateFile& state, std::string_view wanted, Device* device) {
 Return handle_by_index(std::string_view name, unsigned index, Device* device) {
   if (device == nullptr) return emulator::session_state() ? kInvalidArgument : kUninitialized;
   return emulator::on_index(
-      name, emulator::Need::kNothing, emulator::gpu_handle(index),
+      name, emulator::Rights::kNothing, emulator::gpu_handle(index),
       [&](emulator::Target& t) { return give_gpu(t.state, t.index, device); });
 }
 
@@ -135,7 +135,7 @@ const char* nvmlErrorString(Return result) { return emulator::error_sentence(res
 
 Return nvmlSystemGetDriverVersion(char* version, unsigned length) {
   return emulator::on_node("nvmlSystemGetDriverVersion", [&](StateFile& state) {
-    return emulator::give_text(state.node().driver, version, length);
+    return emulator::copy_text(state.node().driver, version, length);
   });
 }
 
@@ -143,14 +143,14 @@ Return nvmlSystemGetNVMLVersion(char* version, unsigned length) {
   return emulator::on_node("nvmlSystemGetNVMLVersion", [&](StateFile& state) {
     const emulator::NodeState node = state.node();
     const std::string_view driver = node.driver;
-    return emulator::give_text(cat(api_major(driver), ".", driver), version, length);
+    return emulator::copy_text(cat(api_major(driver), ".", driver), version, length);
   });
 }
 
 Return nvmlSystemGetCudaDriverVersion(int* version) {
   return emulator::on_node("nvmlSystemGetCudaDriverVersion", [&](StateFile& state) {
     const bool old = api_major(state.node().driver) == 12;
-    return emulator::give(version, old ? 12080 : 13000);
+    return emulator::write_result(version, old ? 12080 : 13000);
   });
 }
 
@@ -173,7 +173,7 @@ Return nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
 
 Return nvmlDeviceGetCount_v2(unsigned* count) {
   return emulator::on_node("nvmlDeviceGetCount", [&](StateFile& state) {
-    return emulator::give(count, state.gpu_count());
+    return emulator::write_result(count, state.gpu_count());
   });
 }
 Return nvmlDeviceGetCount(unsigned* count) { return nvmlDeviceGetCount_v2(count); }
@@ -227,11 +227,11 @@ Return nvmlDeviceGetHandleBySerial(const char* serial, Device* device) {
 
 Return nvmlUnitGetCount(unsigned* count) {
   return emulator::on_node("nvmlUnitGetCount",
-                           [&](StateFile&) { return emulator::give(count, 0U); });
+                           [&](StateFile&) { return emulator::write_result(count, 0U); });
 }
 Return nvmlGetExcludedDeviceCount(unsigned* count) {
   return emulator::on_node("nvmlGetExcludedDeviceCount",
-                           [&](StateFile&) { return emulator::give(count, 0U); });
+                           [&](StateFile&) { return emulator::write_result(count, 0U); });
 }
 }
 

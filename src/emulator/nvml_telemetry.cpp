@@ -1,5 +1,5 @@
-// NVML: what monitoring tools ask besides: clocks, temperature, power, modes. The figures are
-// plausible and follow how much of the GPU is in use. What MIG mode takes away on hardware
+// NVML: the values that monitoring tools read: clocks, temperature, power, modes. They are
+// plausible and follow the share of the GPU that is in use. What MIG mode removes on hardware
 // (utilization, cores) is NOT_SUPPORTED here too.
 #include <algorithm>
 #include <vector>
@@ -11,27 +11,27 @@
 namespace tangram::nvml {
 namespace {
 
-using emulator::give;
-using emulator::Need;
 using emulator::on_device;
 using emulator::on_gpu;
+using emulator::Rights;
 using emulator::Target;
+using emulator::write_result;
 
 constexpr unsigned kMilliwatts = 1000;  // in a watt
-constexpr unsigned kMostGraphicsMhz = 1410;
+constexpr unsigned kMaxGraphicsMhz = 1410;
 constexpr unsigned kLeastGraphicsMhz = 210;
 constexpr unsigned kGraphicsStepMhz = 15;
 constexpr unsigned kMemoryMhz = 1215;
 constexpr unsigned kClockMemory = 2;  // nvmlClockType_t: graphics 0, SM 1, memory 2, video 3
 
-// Busy memory slices of a hundred.
+// The percentage of memory slices in use.
 unsigned busy_percent(const Target& t) {
   const mig::Model& model = *t.board().model;
   if (t.gpu.mig_current == 0) return emulator::has_live_process(t.gpu) ? 100 : 0;
   unsigned busy = 0;
   for (unsigned gi = 0; gi < emulator::kGiIds; ++gi) {
     if (t.gpu.gis[gi].used == 0) continue;
-    for (unsigned ci = 0; ci < emulator::kMostCis; ++ci) {
+    for (unsigned ci = 0; ci < emulator::kMaxCis; ++ci) {
       if (!emulator::has_live_process(t.gpu, gi, ci)) continue;
       const auto profile = mig::ProfileIndex(t.gpu.gis[gi].profile);
       busy += static_cast<unsigned>(model.profile(profile).memory_slices);
@@ -42,24 +42,25 @@ unsigned busy_percent(const Target& t) {
 }
 
 unsigned graphics_mhz(const Target& t) {
-  return busy_percent(t) > 0 ? kMostGraphicsMhz : kLeastGraphicsMhz;
+  return busy_percent(t) > 0 ? kMaxGraphicsMhz : kLeastGraphicsMhz;
 }
 
 Return value(std::string_view name, Device device, unsigned* to, unsigned value) {
-  return on_gpu(name, Need::kNothing, device, [&](Target&) { return give(to, value); });
+  return on_gpu(name, Rights::kNothing, device, [&](Target&) { return write_result(to, value); });
 }
 
 Return power_limit(std::string_view name, Device device, unsigned* milliwatts) {
-  return on_gpu(name, Need::kNothing, device,
-                [&](Target& t) { return give(milliwatts, t.board().power_limit_w * kMilliwatts); });
+  return on_gpu(name, Rights::kNothing, device, [&](Target& t) {
+    return write_result(milliwatts, t.board().power_limit_w * kMilliwatts);
+  });
 }
 
-// The two-call protocol: the number needed, then the clocks, highest first.
-Return give_clocks(const std::vector<unsigned>& all, unsigned* count, unsigned* clocks) {
+// Two-call protocol: the number needed, then the clocks, highest first.
+Return write_clocks(const std::vector<unsigned>& all, unsigned* count, unsigned* clocks) {
   if (count == nullptr) return kInvalidArgument;
-  const unsigned room = *count;
+  const unsigned capacity = *count;
   *count = static_cast<unsigned>(all.size());
-  if (room < all.size()) return kInsufficientSize;
+  if (capacity < all.size()) return kInsufficientSize;
   if (clocks == nullptr) return kInvalidArgument;
   std::ranges::copy(all, clocks);
   return kSuccess;
@@ -72,21 +73,21 @@ extern "C" {
 Return nvmlDeviceGetUtilizationRates(Device device, Utilization* utilization) {
   return on_device("nvmlDeviceGetUtilizationRates", device, [&](Target& t) {
     if (t.gpu.mig_current != 0) return kNotSupported;
-    return give(utilization, Utilization{busy_percent(t), busy_percent(t) / 2});
+    return write_result(utilization, Utilization{busy_percent(t), busy_percent(t) / 2});
   });
 }
 
 Return nvmlDeviceGetTemperature(Device device, unsigned sensor, unsigned* degrees) {
-  return on_gpu("nvmlDeviceGetTemperature", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetTemperature", Rights::kNothing, device, [&](Target& t) {
     if (sensor != 0) return kInvalidArgument;
-    return give(degrees, 31 + busy_percent(t) * 30 / 100);
+    return write_result(degrees, 31 + busy_percent(t) * 30 / 100);
   });
 }
 
 Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
-  return on_gpu("nvmlDeviceGetPowerUsage", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetPowerUsage", Rights::kNothing, device, [&](Target& t) {
     const unsigned limit = t.board().power_limit_w * kMilliwatts;
-    return give(milliwatts, limit / 8 + limit / 400 * 3 * busy_percent(t));
+    return write_result(milliwatts, limit / 8 + limit / 400 * 3 * busy_percent(t));
   });
 }
 Return nvmlDeviceGetPowerManagementLimit(Device device, unsigned* milliwatts) {
@@ -103,36 +104,36 @@ Return nvmlDeviceGetPowerManagementMode(Device device, unsigned* mode) {
 }
 
 Return nvmlDeviceGetClockInfo(Device device, unsigned type, unsigned* mhz) {
-  return on_gpu("nvmlDeviceGetClockInfo", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetClockInfo", Rights::kNothing, device, [&](Target& t) {
     if (type > 3) return kInvalidArgument;
-    return give(mhz, type == kClockMemory ? kMemoryMhz : graphics_mhz(t));
+    return write_result(mhz, type == kClockMemory ? kMemoryMhz : graphics_mhz(t));
   });
 }
 Return nvmlDeviceGetMaxClockInfo(Device device, unsigned type, unsigned* mhz) {
-  return on_gpu("nvmlDeviceGetMaxClockInfo", Need::kNothing, device, [&](Target&) {
+  return on_gpu("nvmlDeviceGetMaxClockInfo", Rights::kNothing, device, [&](Target&) {
     if (type > 3) return kInvalidArgument;
-    return give(mhz, type == kClockMemory ? kMemoryMhz : kMostGraphicsMhz);
+    return write_result(mhz, type == kClockMemory ? kMemoryMhz : kMaxGraphicsMhz);
   });
 }
 Return nvmlDeviceGetApplicationsClock(Device device, unsigned type, unsigned* mhz) {
-  return on_gpu("nvmlDeviceGetApplicationsClock", Need::kNothing, device, [&](Target&) {
+  return on_gpu("nvmlDeviceGetApplicationsClock", Rights::kNothing, device, [&](Target&) {
     if (type > 3) return kInvalidArgument;
-    return give(mhz, type == kClockMemory ? kMemoryMhz : kMostGraphicsMhz);
+    return write_result(mhz, type == kClockMemory ? kMemoryMhz : kMaxGraphicsMhz);
   });
 }
 Return nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned* count, unsigned* clocks) {
-  return on_gpu("nvmlDeviceGetSupportedMemoryClocks", Need::kNothing, device,
-                [&](Target&) { return give_clocks({kMemoryMhz}, count, clocks); });
+  return on_gpu("nvmlDeviceGetSupportedMemoryClocks", Rights::kNothing, device,
+                [&](Target&) { return write_clocks({kMemoryMhz}, count, clocks); });
 }
 Return nvmlDeviceGetSupportedGraphicsClocks(Device device, unsigned memory_mhz, unsigned* count,
                                             unsigned* clocks) {
-  return on_gpu("nvmlDeviceGetSupportedGraphicsClocks", Need::kNothing, device, [&](Target&) {
+  return on_gpu("nvmlDeviceGetSupportedGraphicsClocks", Rights::kNothing, device, [&](Target&) {
     if (memory_mhz != kMemoryMhz) return kNotFound;
     std::vector<unsigned> all;
-    for (unsigned mhz = kMostGraphicsMhz; mhz >= kLeastGraphicsMhz; mhz -= kGraphicsStepMhz) {
+    for (unsigned mhz = kMaxGraphicsMhz; mhz >= kLeastGraphicsMhz; mhz -= kGraphicsStepMhz) {
       all.push_back(mhz);
     }
-    return give_clocks(all, count, clocks);
+    return write_clocks(all, count, clocks);
   });
 }
 Return nvmlDeviceGetPerformanceState(Device device, unsigned* state) {
@@ -143,12 +144,12 @@ Return nvmlDeviceGetPowerState(Device device, unsigned* state) {
 }
 
 Return nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* generation) {
-  return on_gpu("nvmlDeviceGetCurrPcieLinkGeneration", Need::kNothing, device,
-                [&](Target& t) { return give(generation, t.board().pcie_generation); });
+  return on_gpu("nvmlDeviceGetCurrPcieLinkGeneration", Rights::kNothing, device,
+                [&](Target& t) { return write_result(generation, t.board().pcie_generation); });
 }
 Return nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned* generation) {
-  return on_gpu("nvmlDeviceGetMaxPcieLinkGeneration", Need::kNothing, device,
-                [&](Target& t) { return give(generation, t.board().pcie_generation); });
+  return on_gpu("nvmlDeviceGetMaxPcieLinkGeneration", Rights::kNothing, device,
+                [&](Target& t) { return write_result(generation, t.board().pcie_generation); });
 }
 Return nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* width) {
   return value("nvmlDeviceGetCurrPcieLinkWidth", device, width, 16);
@@ -167,19 +168,20 @@ Return nvmlDeviceGetDisplayActive(Device device, unsigned* active) {
   return value("nvmlDeviceGetDisplayActive", device, active, 0);
 }
 Return nvmlDeviceGetComputeMode(Device device, unsigned* mode) {
-  return on_device("nvmlDeviceGetComputeMode", device, [&](Target&) { return give(mode, 0U); });
+  return on_device("nvmlDeviceGetComputeMode", device,
+                   [&](Target&) { return write_result(mode, 0U); });
 }
 Return nvmlDeviceGetEccMode(Device device, unsigned* current, unsigned* pending) {
-  return on_gpu("nvmlDeviceGetEccMode", Need::kNothing, device, [&](Target&) {
+  return on_gpu("nvmlDeviceGetEccMode", Rights::kNothing, device, [&](Target&) {
     if (current == nullptr || pending == nullptr) return kInvalidArgument;
     *current = *pending = 1;
     return kSuccess;
   });
 }
 Return nvmlDeviceGetNumGpuCores(Device device, unsigned* cores) {
-  return on_gpu("nvmlDeviceGetNumGpuCores", Need::kNothing, device, [&](Target& t) {
+  return on_gpu("nvmlDeviceGetNumGpuCores", Rights::kNothing, device, [&](Target& t) {
     if (t.gpu.mig_current != 0) return kNotSupported;
-    return give(cores, 6912U);
+    return write_result(cores, 6912U);
   });
 }
 

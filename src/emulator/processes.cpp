@@ -16,14 +16,14 @@
 namespace tangram::emulator {
 namespace {
 
-// At most so much of a file of /proc; empty if it cannot be read.
-std::string slurp(const std::string& path, std::size_t most) {
+// Reads up to `max_bytes` of a file of /proc; empty if it cannot be read.
+std::string read_proc_file(const std::string& path, std::size_t max_bytes) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
-  std::string text(most, '\0');
+  std::string text(max_bytes, '\0');
   std::size_t size = 0;
-  while (size < most) {
-    const ssize_t n = read(fd, text.data() + size, most - size);
+  while (size < max_bytes) {
+    const ssize_t n = read(fd, text.data() + size, max_bytes - size);
     if (n <= 0) break;
     size += static_cast<std::size_t>(n);
   }
@@ -32,11 +32,11 @@ std::string slurp(const std::string& path, std::size_t most) {
   return text;
 }
 
-bool alive(std::uint32_t pid, std::uint64_t started) {
+bool is_alive(std::uint32_t pid, std::uint64_t started) {
   return pid != 0 && start_time(pid) == started;
 }
 
-bool same_place(const ProcessState& p, unsigned gi, unsigned ci) {
+bool is_on(const ProcessState& p, unsigned gi, unsigned ci) {
   return p.pid != 0 && p.gi == gi && p.ci == ci;
 }
 
@@ -56,7 +56,7 @@ std::string_view variable(std::string_view environment, std::string_view name) {
 }  // namespace
 
 std::uint64_t start_time(std::uint32_t pid) {
-  // Every list of processes asks this, so no memory is allocated.
+  // Called for every list of processes, so it allocates no memory.
   std::array<char, 32> path{};
   std::snprintf(path.data(), path.size(), "/proc/%u/stat", pid);
   std::array<char, 512> buffer{};
@@ -84,19 +84,19 @@ std::uint64_t start_time(std::uint32_t pid) {
 
 bool has_live_process(const GpuState& gpu) {
   return std::ranges::any_of(gpu.processes,
-                             [](const ProcessState& p) { return alive(p.pid, p.started); });
+                             [](const ProcessState& p) { return is_alive(p.pid, p.started); });
 }
 
 bool has_live_process(const GpuState& gpu, unsigned gi, unsigned ci) {
   return std::ranges::any_of(gpu.processes, [&](const ProcessState& p) {
-    return same_place(p, gi, ci) && alive(p.pid, p.started);
+    return is_on(p, gi, ci) && is_alive(p.pid, p.started);
   });
 }
 
 std::vector<ProcessState> live_processes(const GpuState& gpu) {
   std::vector<ProcessState> live;
   for (const ProcessState& p : gpu.processes) {
-    if (alive(p.pid, p.started)) live.push_back(p);
+    if (is_alive(p.pid, p.started)) live.push_back(p);
   }
   return live;
 }
@@ -104,7 +104,7 @@ std::vector<ProcessState> live_processes(const GpuState& gpu) {
 std::vector<FlowState> live_flows(const GpuState& gpu) {
   std::vector<FlowState> live;
   for (const FlowState& f : gpu.flows) {
-    if (alive(f.pid, f.started)) live.push_back(f);
+    if (is_alive(f.pid, f.started)) live.push_back(f);
   }
   return live;
 }
@@ -113,11 +113,11 @@ bool add_process(GpuState& gpu, const ProcessState& process) {
   if (process.started == 0) return false;
   ProcessState* free = nullptr;
   for (ProcessState& p : gpu.processes) {
-    if (same_place(p, process.gi, process.ci) && p.pid == process.pid) {
+    if (is_on(p, process.gi, process.ci) && p.pid == process.pid) {
       p = process;
       return true;
     }
-    if (free == nullptr && !alive(p.pid, p.started)) free = &p;
+    if (free == nullptr && !is_alive(p.pid, p.started)) free = &p;
   }
   if (free == nullptr) return false;
   *free = process;
@@ -127,16 +127,16 @@ bool add_process(GpuState& gpu, const ProcessState& process) {
 
 bool remove_process(GpuState& gpu, std::uint32_t pid, unsigned gi, unsigned ci) {
   for (ProcessState& p : gpu.processes) {
-    if (!same_place(p, gi, ci) || p.pid != pid) continue;
+    if (!is_on(p, gi, ci) || p.pid != pid) continue;
     p = ProcessState{};
     return true;
   }
   return false;
 }
 
-void forget_processes(GpuState& gpu, unsigned gi, unsigned ci) {
+void remove_processes(GpuState& gpu, unsigned gi, unsigned ci) {
   for (ProcessState& p : gpu.processes) {
-    if (same_place(p, gi, ci)) p = ProcessState{};
+    if (is_on(p, gi, ci)) p = ProcessState{};
   }
   for (FlowState& f : gpu.flows) {
     if (f.pid != 0 && f.gi == gi && f.ci == ci) f = FlowState{};
@@ -144,31 +144,32 @@ void forget_processes(GpuState& gpu, unsigned gi, unsigned ci) {
 }
 
 bool set_flow(GpuState& gpu, const FlowState& flow) {
-  FlowState* place = nullptr;
+  FlowState* slot = nullptr;
   for (FlowState& f : gpu.flows) {
     const bool same =
         f.pid == flow.pid && f.started == flow.started && f.gi == flow.gi && f.ci == flow.ci;
     if (same) {
-      place = &f;
+      slot = &f;
       break;
     }
-    if (place == nullptr && !alive(f.pid, f.started)) place = &f;
+    if (slot == nullptr && !is_alive(f.pid, f.started)) slot = &f;
   }
-  if (place == nullptr) return false;
-  *place = flow.to_gpu_kbps == 0 && flow.from_gpu_kbps == 0 ? FlowState{} : flow;
+  if (slot == nullptr) return false;
+  *slot = flow.to_gpu_kbps == 0 && flow.from_gpu_kbps == 0 ? FlowState{} : flow;
   return true;
 }
 
 std::vector<FoundProcess> find_processes(const StateFile& node,
                                          const std::vector<std::string>& uuids) {
-  constexpr std::size_t kMostEnvironment = 262'144;
+  constexpr std::size_t kMaxEnvironmentBytes = 262'144;
   std::vector<FoundProcess> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
   if (proc == nullptr) return found;
   while (const dirent* entry = readdir(proc.get())) {
     const auto pid = parse_int(entry->d_name, 1, 0x7FFFFFFF);
     if (!pid) continue;
-    const std::string environment = slurp(cat("/proc/", *pid, "/environ"), kMostEnvironment);
+    const std::string environment =
+        read_proc_file(cat("/proc/", *pid, "/environ"), kMaxEnvironmentBytes);
     const std::string_view devices = variable(environment, "CUDA_VISIBLE_DEVICES");
     if (devices.empty()) continue;
     const std::string_view state = variable(environment, "TANGRAM_EMULATOR_STATE");

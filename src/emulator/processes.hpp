@@ -1,7 +1,6 @@
-// Processes on an emulated GPU: those that somebody registered and that still live, and, where the
-// node file asks for it, those whose environment names a MIG device. A process is known by its pid
-// and when it began, so that a later one with the same pid is not taken for it. One rule: nothing
-// here waits; a process that cannot be looked at does not count.
+// Processes on an emulated GPU: registered ones that are alive, and, if the node file says so,
+// those whose environment names a MIG device. A process is identified by pid and start time,
+// because pids are reused. Nothing here blocks; a process that cannot be read does not count.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace tangram::emulator {
 
-// When a living process began, in the kernel's ticks since boot; 0 if it is gone or a zombie.
+// The start time of a live process in the kernel's ticks since boot; 0 if it is gone or a zombie.
 [[nodiscard]] std::uint64_t start_time(std::uint32_t pid);
 
 [[nodiscard]] bool has_live_process(const GpuState& gpu);
@@ -21,19 +20,20 @@ namespace tangram::emulator {
 [[nodiscard]] std::vector<ProcessState> live_processes(const GpuState& gpu);
 [[nodiscard]] std::vector<FlowState> live_flows(const GpuState& gpu);
 
-// False if the table is full of living ones, or the process does not live.
+// Returns false if the table is full of live processes, or the process is not alive.
 [[nodiscard]] bool add_process(GpuState& gpu, const ProcessState& process);
 bool remove_process(GpuState& gpu, std::uint32_t pid, unsigned gi, unsigned ci);
-void forget_processes(GpuState& gpu, unsigned gi, unsigned ci);
-// Sets what a process wants of the link; nothing at all takes it out of the table.
+void remove_processes(GpuState& gpu, unsigned gi, unsigned ci);
+// Sets a process's demand on the link; a demand of 0 removes the entry. Returns false if the table
+// is full.
 [[nodiscard]] bool set_flow(GpuState& gpu, const FlowState& flow);
 
-// Pids whose CUDA_VISIBLE_DEVICES has one of these UUIDs. Looks at every process of the machine.
-// Two emulated nodes give their devices the same UUIDs, so a process whose environment names the
-// state of another node is none of `node`'s.
+// Finds the pids whose CUDA_VISIBLE_DEVICES has one of these UUIDs, among all processes of the
+// machine. Two emulated nodes give their devices the same UUIDs, so a process whose
+// TANGRAM_EMULATOR_STATE names another node's state is not of `node`.
 struct FoundProcess {
   std::uint32_t pid = 0;
-  std::size_t uuid = 0;  // which of them
+  std::size_t uuid = 0;  // index into `uuids`
 };
 [[nodiscard]] std::vector<FoundProcess> find_processes(const StateFile& node,
                                                        const std::vector<std::string>& uuids);

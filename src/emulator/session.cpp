@@ -35,8 +35,8 @@ Session& session() {
   return the;
 }
 
-// Only read while no other thread of ours writes it; a program that changes its environment while
-// it calls nvmlInit has that problem with every library.
+// Reads an environment variable. Not safe against another thread that changes the environment
+// during nvmlInit, as with any library.
 std::optional<std::string> environment(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -83,13 +83,13 @@ Result<StateFile*> open_state(Session& s) {
 
 }  // namespace
 
-std::string wanted_node() { return environment("TANGRAM_EMULATE").value_or(""); }
+std::string node_from_environment() { return environment("TANGRAM_EMULATE").value_or(""); }
 
-// Each node has a file of its own, so that one after the other can be tried.
+// Each node has a file of its own, so that several can be tried one after another.
 std::string state_path() {
   if (const auto path = environment("TANGRAM_EMULATOR_STATE")) return *path;
   std::string name = "tangram-emulator";
-  for (const char c : wanted_node()) {
+  for (const char c : node_from_environment()) {
     if (name.size() == std::string_view("tangram-emulator").size()) name += '-';
     name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
   }
@@ -135,8 +135,8 @@ Result<StateFile*> control_state() {
 
 double latency_scale() { return session().scale.load(std::memory_order_relaxed); }
 
-// The latency itself: a driver's call blocks its caller for so long.
-void take_time(std::uint32_t microseconds) {
+// Blocks the caller, as a driver call does.
+void emulate_latency(std::uint32_t microseconds) {
   const double scaled = microseconds * latency_scale();
   if (scaled > 0) std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(scaled));
 }

@@ -1,8 +1,7 @@
-// Session: this process's use of the library. nvmlInit is counted; the first one looks at the
+// Session: this process's use of the library. nvmlInit is counted; the first call reads the
 // environment (TANGRAM_EMULATE, TANGRAM_EMULATOR_STATE, TANGRAM_EMULATOR_LATENCY) and maps the
-// state. A mapping is never taken away while the process lives, because another thread may be in
-// the middle of a call. One rule: a mistake in the environment is said once on standard error,
-// since NVML has no other way to say what is wrong.
+// state. A mapping is never removed while the process lives, because another thread may be in a
+// call. An error in the environment is printed once on standard error, since NVML cannot report it.
 #pragma once
 
 #include <string>
@@ -21,14 +20,14 @@ namespace tangram::emulator {
 // The node for the control functions, which need no nvmlInit.
 [[nodiscard]] Result<StateFile*> control_state();
 
-// TANGRAM_EMULATE; empty if it says nothing.
-[[nodiscard]] std::string wanted_node();
-// Where the state lies: TANGRAM_EMULATOR_STATE, or a file of this user's and this node's in the
-// run-time folder.
+// The value of TANGRAM_EMULATE; empty if it is not set.
+[[nodiscard]] std::string node_from_environment();
+// The path of the state: TANGRAM_EMULATOR_STATE, or a file per user and node in the run-time
+// folder.
 [[nodiscard]] std::string state_path();
 
-// Waits as long as the node says such a call takes, scaled by TANGRAM_EMULATOR_LATENCY.
-void take_time(std::uint32_t microseconds);
+// Sleeps as long as such a call takes on this node, scaled by TANGRAM_EMULATOR_LATENCY.
+void emulate_latency(std::uint32_t microseconds);
 [[nodiscard]] double latency_scale();
 
 // CLOCK_BOOTTIME, which all processes share.

@@ -1,7 +1,7 @@
-// The state of an emulated node as it lies in its file: plain records of fixed size, mapped by
-// every process that uses the emulated library. A GPU's instances are found by the driver's own id,
-// so a record needs no pointers and no allocation. One rule: everything here is trivially copyable
-// and a multiple of eight bytes, because it is copied word by word between processes (cell.hpp).
+// The state of an emulated node in its file: plain records of fixed size, mapped by every process
+// that uses the emulated library. A GPU's instances are indexed by the driver's id, so records need
+// no pointers. Every record is trivially copyable and a multiple of eight bytes, because it is
+// copied word by word between processes (seqlock_record.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tangram::emulator {
 
-inline constexpr unsigned kMostGpus = 32;       // as the kernel's capability files have it
-inline constexpr unsigned kGiIds = 15;          // 0..14
-inline constexpr unsigned kMostCis = 8;         // of a GPU instance
-inline constexpr unsigned kMostProcesses = 64;  // of a GPU
-inline constexpr unsigned kMostFlows = 32;
+inline constexpr unsigned kMaxGpus = 32;       // as in the kernel's capability files
+inline constexpr unsigned kGiIds = 15;         // 0..14
+inline constexpr unsigned kMaxCis = 8;         // per GPU instance
+inline constexpr unsigned kMaxProcesses = 64;  // per GPU
+inline constexpr unsigned kMaxFlows = 32;
 inline constexpr unsigned kEventsKept = 32;
-inline constexpr unsigned kMostFaults = 16;
+inline constexpr unsigned kMaxFaults = 16;
 inline constexpr std::uint32_t kWholeGpu = 0xFFFFFFFFU;  // instead of an instance's id
 
 struct CiState {
@@ -23,17 +23,17 @@ struct CiState {
   std::uint8_t profile = 0;  // NVML's number, which is also its id
   std::uint8_t start = 0;    // in compute slices
   std::uint8_t size = 0;
-  std::uint32_t generation = 0;  // a handle of an earlier one is stale
+  std::uint32_t generation = 0;  // handles with another value are stale
 };
 
 struct GiState {
   std::uint8_t used = 0;
-  std::uint8_t profile = 0;  // of the model's list
+  std::uint8_t profile = 0;  // index in the model's list
   std::uint8_t start = 0;    // in memory slices
   std::uint8_t had_process = 0;
   std::uint32_t generation = 0;
-  std::int64_t lingers_until_ns = 0;  // CLOCK_BOOTTIME; the driver has not let go of it before
-  CiState cis[kMostCis]{};
+  std::int64_t lingers_until_ns = 0;  // CLOCK_BOOTTIME; in use until then
+  CiState cis[kMaxCis]{};
 };
 
 struct ProcessState {
@@ -41,11 +41,11 @@ struct ProcessState {
   std::uint32_t gi = kWholeGpu;
   std::uint32_t ci = kWholeGpu;
   std::uint32_t unused = 0;
-  std::uint64_t started = 0;  // in ticks since boot: tells a process from another with its pid
+  std::uint64_t started = 0;  // in ticks since boot; pids are reused
   std::uint64_t memory_bytes = 0;
 };
 
-// What a process wants of the PCIe link.
+// A process's demand on the PCIe link.
 struct FlowState {
   std::uint32_t pid = 0;
   std::uint32_t gi = kWholeGpu;
@@ -70,16 +70,16 @@ struct GpuState {
   std::uint8_t mig_pending = 0;
   std::uint8_t lost = 0;
   std::uint8_t swapped = 0;  // a board whose halves are numbered the other way round
-  std::uint8_t in_vm = 0;    // cannot be reset from here
+  std::uint8_t in_vm = 0;    // cannot be reset from inside the VM
   std::uint8_t unused[3]{};
   std::uint32_t link_kbps = 0;  // capacity in each direction
-  std::uint32_t flow_kbps = 0;  // the most that one process gets
+  std::uint32_t flow_kbps = 0;  // maximum of one process
   std::uint32_t next_generation = 1;
-  std::uint32_t changes = 0;         // of instances, ever
+  std::uint32_t changes = 0;         // of instances, so far
   std::uint64_t events_written = 0;  // the last kEventsKept are kept
   GiState gis[kGiIds]{};
-  ProcessState processes[kMostProcesses]{};
-  FlowState flows[kMostFlows]{};
+  ProcessState processes[kMaxProcesses]{};
+  FlowState flows[kMaxFlows]{};
   EventState events[kEventsKept]{};
 };
 
@@ -88,7 +88,7 @@ struct Latencies {  // in microseconds
   std::uint32_t create_ci = 0;
   std::uint32_t destroy_ci = 0;
   std::uint32_t destroy_gi = 0;
-  std::uint32_t linger = 0;  // at most
+  std::uint32_t linger = 0;  // upper bound
   std::uint32_t mig_mode = 0;
   std::uint32_t pcie_throughput = 0;
   std::uint32_t unused = 0;
@@ -96,7 +96,7 @@ struct Latencies {  // in microseconds
 
 enum class Privileges : std::uint8_t { kOwner, kRoot };
 
-// What the node was made from: the short form, or the whole node file.
+// The source of the node: the short form, or the whole node file.
 struct DescriptionState {
   char text[4096]{};
 };
@@ -117,16 +117,16 @@ struct FaultState {
   std::int32_t gpu = -1;
   std::int32_t error = 0;
   std::uint32_t hang_ms = 0;
-  std::uint32_t times = 0;  // left; 0: for ever
+  std::uint32_t times = 0;  // left; 0: until cleared
   std::uint32_t percent = 100;
   FaultKind kind = FaultKind::kNone;
   std::uint8_t unused[3]{};
 };
 
 struct FaultsState {
-  std::uint64_t draws = 0;  // of the sequence that `percent` uses
+  std::uint64_t draws = 0;  // from the random sequence for `percent`
   std::uint64_t hits = 0;
-  FaultState faults[kMostFaults]{};
+  FaultState faults[kMaxFaults]{};
 };
 
 template <class T>

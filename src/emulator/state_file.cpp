@@ -16,14 +16,14 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "emulator/gpu.hpp"
-#include "files/boot_id.hpp"
-#include "files/descriptor.hpp"
+#include "os/boot_id.hpp"
+#include "os/descriptor.hpp"
 
 namespace tangram::emulator {
 namespace {
 
 constexpr char kMagic[8] = {'t', 'a', 'n', 'g', 'r', 'a', 'm', 'E'};
-constexpr std::uint32_t kLayout = 2;  // raise it whenever state.hpp changes
+constexpr std::uint32_t kLayout = 2;  // increment it when state.hpp changes
 
 std::string why() { return std::strerror(errno); }
 
@@ -35,15 +35,15 @@ void set_text(char* to, std::size_t size, std::string_view text) {
 
 }  // namespace
 
-// The lock, for as long as it is in scope.
+// Holds the lock while in scope.
 class StateFile::Lock {
  public:
   explicit Lock(Map& map) : map_(map) {
     const int result = pthread_mutex_lock(&map_.lock);
     CHECK(result == 0 || result == EOWNERDEAD);
     if (result == 0) return;
-    // Its holder died. Nothing it had begun counts, because it was not committed; but what it had
-    // committed it may not have announced.
+    // Its holder died. What it had not committed does not count; what it had committed may lack its
+    // wake-up.
     pthread_mutex_consistent(&map_.lock);
     wake(map_);
   }
@@ -76,10 +76,10 @@ void StateFile::prepare_lock(Map& map) {
   pthread_mutexattr_destroy(&attributes);
 }
 
-void StateFile::fill(Map& map, const NodeSpec& spec, bool first) {
+void StateFile::write_node(Map& map, const NodeSpec& spec, bool is_new) {
   for (unsigned i = 0; i < spec.gpus.size(); ++i) {
     GpuState gpu = new_gpu(spec, i);
-    if (!first) {  // handles and event sets of before must find nothing they know
+    if (!is_new) {  // invalidates handles and event sets that programs still hold
       const GpuState old = map.gpus[i].read();
       gpu.next_generation += old.next_generation;
       gpu.events_written = old.events_written;
@@ -104,17 +104,18 @@ void StateFile::fill(Map& map, const NodeSpec& spec, bool first) {
   map.fault_count.store(0, std::memory_order_relaxed);
 }
 
-// Whole under another name first, then linked: whoever is second finds the file of the first.
-Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
+// Created under a temporary name, then linked: of two creators, the second finds the file of the
+// first.
+Result<void> StateFile::create_file(const std::string& path, const NodeSpec& spec) {
   constexpr mode_t kShared = 0666;
   constexpr mode_t kOwned = 0644;
   std::string name = path + ".XXXXXX";  // mkostemp() writes its own letters over the last six
-  const files::Descriptor fd(mkostemp(name.data(), O_CLOEXEC));
+  const os::Descriptor fd(mkostemp(name.data(), O_CLOEXEC));
   if (!fd.ok()) {
-    return failed(cat("cannot make the state file ", tangram::quoted(path), ": ", why(),
-                      ". Set TANGRAM_EMULATOR_STATE to a file in a folder you may write to."));
+    return failed(cat("cannot create the state file ", tangram::quoted(path), ": ", why(),
+                      ". Set TANGRAM_EMULATOR_STATE to a file in a writable folder."));
   }
-  const auto give_up = [&](std::string_view what) {
+  const auto fail_with = [&](std::string_view what) {
     const std::string reason = why();
     unlink(name.c_str());
     return failed(
@@ -122,19 +123,19 @@ Result<void> StateFile::make(const std::string& path, const NodeSpec& spec) {
   };
   if (fchmod(fd.get(), spec.shared ? kShared : kOwned) != 0 ||
       (errno = posix_fallocate(fd.get(), 0, sizeof(Map))) != 0) {
-    return give_up("size");
+    return fail_with("size");
   }
   void* memory = mmap(nullptr, sizeof(Map), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) return give_up("map");
+  if (memory == MAP_FAILED) return fail_with("map");
   auto& map = *static_cast<Map*>(memory);
   std::memcpy(map.magic, kMagic, sizeof kMagic);
   map.layout = kLayout;
   map.bytes = sizeof(Map);
-  set_text(map.boot, sizeof map.boot, files::boot_id());
+  set_text(map.boot, sizeof map.boot, os::boot_id());
   prepare_lock(map);
-  fill(map, spec, true);
+  write_node(map, spec, true);
   munmap(memory, sizeof(Map));
-  if (link(name.c_str(), path.c_str()) != 0 && errno != EEXIST) return give_up("name");
+  if (link(name.c_str(), path.c_str()) != 0 && errno != EEXIST) return fail_with("name");
   unlink(name.c_str());
   return {};
 }
@@ -146,14 +147,14 @@ Result<std::unique_ptr<StateFile>> StateFile::map_file(const std::string& path) 
     writable = false;
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   }
-  const files::Descriptor file(fd);
+  const os::Descriptor file(fd);
   if (!file.ok()) {
-    if (errno == ENOENT) return not_found(cat("there is no state file ", tangram::quoted(path)));
+    if (errno == ENOENT) return not_found(cat("state file ", tangram::quoted(path), ": not found"));
     return failed(cat("cannot open the state file ", tangram::quoted(path), ": ", why(), "."));
   }
   const auto refused = [&] {
     return failed(cat(tangram::quoted(path),
-                      " is no state file of this version of the emulator. "
+                      " is not a state file of this version of the emulator. "
                       "Remove it, or set TANGRAM_EMULATOR_STATE to another one."));
   };
   struct ::stat status{};
@@ -167,25 +168,29 @@ Result<std::unique_ptr<StateFile>> StateFile::map_file(const std::string& path) 
   }
   std::unique_ptr<StateFile> state(
       new StateFile(path, static_cast<Map*>(memory), writable, status));
-  if (!state->is_sound()) return refused();
+  if (!state->is_valid()) return refused();
   return state;
 }
 
-// A damaged file must be noticed before anything in it is believed.
-bool StateFile::is_sound() const {
-  const auto ends = [](const auto& text) { return std::memchr(text, 0, sizeof text) != nullptr; };
+// Checks the whole file before any of it is used.
+bool StateFile::is_valid() const {
+  const auto is_terminated = [](const auto& text) {
+    return std::memchr(text, 0, sizeof text) != nullptr;
+  };
   if (std::memcmp(map_->magic, kMagic, sizeof kMagic) != 0 || map_->layout != kLayout ||
-      map_->bytes != sizeof(Map) || !ends(map_->boot)) {
+      map_->bytes != sizeof(Map) || !is_terminated(map_->boot)) {
     return false;
   }
   const NodeState node = map_->node.read();
   const FaultsState faults = map_->faults.read();
-  if (!ends(node.driver) || !ends(map_->description.read().text) || node.gpu_count > kMostGpus ||
-      !std::ranges::all_of(faults.faults, [&](const FaultState& f) { return ends(f.call); })) {
+  if (!is_terminated(node.driver) || !is_terminated(map_->description.read().text) ||
+      node.gpu_count > kMaxGpus || !std::ranges::all_of(faults.faults, [&](const FaultState& f) {
+        return is_terminated(f.call);
+      })) {
     return false;
   }
   for (unsigned i = 0; i < node.gpu_count; ++i) {
-    if (!emulator::is_sound(gpu(i))) return false;
+    if (!emulator::is_valid(gpu(i))) return false;
   }
   return true;
 }
@@ -195,43 +200,44 @@ Result<std::unique_ptr<StateFile>> StateFile::open(const std::string& path, cons
   if (!state && state.error().code == ErrorCode::kNotFound) {
     if (spec == nullptr) {
       return not_found(cat(state.error().message,
-                           ", and TANGRAM_EMULATE does not say what to emulate. Set it to a node, "
-                           "as in TANGRAM_EMULATE=4xA100-40GB."));
+                           ", and TANGRAM_EMULATE is not set. Set it to a node, e.g. "
+                           "TANGRAM_EMULATE=4xA100-40GB."));
     }
-    if (const auto made = make(path, *spec); !made) return std::unexpected(made.error());
+    if (const auto made = create_file(path, *spec); !made) return std::unexpected(made.error());
     state = map_file(path);
   }
   if (!state) return state;
-  if (const auto accepted = (*state)->accept(spec); !accepted) {
+  if (const auto accepted = (*state)->check_node(spec); !accepted) {
     return std::unexpected(accepted.error());
   }
   if ((*state)->writable_) (*state)->reboot_if_needed();
   return state;
 }
 
-Result<void> StateFile::accept(const NodeSpec* spec) {
+Result<void> StateFile::check_node(const NodeSpec* spec) {
   if (spec == nullptr || spec->description == description()) return {};
-  return failed(cat("the state file ", tangram::quoted(path_), " is of another node (",
+  return failed(cat("the state file ", tangram::quoted(path_), " describes another node (",
                     tangram::quoted(description()),
-                    "). Use another file (TANGRAM_EMULATOR_STATE), or make this one anew with "
+                    "). Use another file (TANGRAM_EMULATOR_STATE), or replace it with "
                     "`tangram emulate reset NODE`."));
 }
 
-// Instances do not survive a reboot of the machine, and a lock's holder is not known after it.
+// Instances do not survive a reboot of the machine, and the lock may be held by a process that no
+// longer exists.
 void StateFile::reboot_if_needed() {
-  const std::string now = files::boot_id();
+  const std::string now = os::boot_id();
   if (now == map_->boot) return;
-  const files::Descriptor file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const os::Descriptor file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
   struct flock whole{};
   whole.l_type = F_WRLCK;
   int locked = file.ok() ? fcntl(file.get(), F_OFD_SETLKW, &whole) : -1;
   while (locked != 0 && file.ok() && errno == EINTR) {
     locked = fcntl(file.get(), F_OFD_SETLKW, &whole);
   }
-  CHECK(locked == 0);             // it was opened a moment ago
-  if (now == map_->boot) return;  // somebody else was first
+  CHECK(locked == 0);             // it has just been opened
+  if (now == map_->boot) return;  // another process was first
   prepare_lock(*map_);
-  for_all_gpus([](GpuState& gpu) { reboot(gpu); });
+  change_all_gpus([](GpuState& gpu) { reboot(gpu); });
   set_text(map_->boot, sizeof map_->boot, now);
 }
 
@@ -241,7 +247,7 @@ bool StateFile::is_at(const std::string& path) const {
          status.st_ino == inode_;
 }
 
-void StateFile::announce(std::uint64_t before, const GpuState& after) {
+void StateFile::wake_if_new_event(std::uint64_t before, const GpuState& after) {
   if (after.events_written != before) wake(*map_);
 }
 
@@ -262,11 +268,11 @@ bool StateFile::change_gpu(unsigned i, const std::function<bool(GpuState&)>& cha
   const std::uint64_t before = gpu.events_written;
   if (!change(gpu)) return false;
   map_->gpus[i].commit(gpu);
-  announce(before, gpu);
+  wake_if_new_event(before, gpu);
   return true;
 }
 
-void StateFile::for_all_gpus(const std::function<void(GpuState&)>& change) {
+void StateFile::change_all_gpus(const std::function<void(GpuState&)>& change) {
   const unsigned count = gpu_count();
   for (unsigned i = 0; i < count; ++i) {
     change_gpu(i, [&](GpuState& gpu) {
@@ -280,8 +286,8 @@ bool StateFile::change_faults(const std::function<bool(FaultsState&)>& change) {
   const Lock lock(*map_);
   FaultsState faults = map_->faults.read();
   if (!change(faults)) return false;
-  // Whoever is killed between the two leaves a count that is too high, which only costs time.
-  map_->fault_count.store(kMostFaults, std::memory_order_relaxed);
+  // A process killed between the two leaves a count that is too high, which only costs time.
+  map_->fault_count.store(kMaxFaults, std::memory_order_relaxed);
   map_->faults.commit(faults);
   const auto count = std::ranges::count_if(
       faults.faults, [](const FaultState& f) { return f.kind != FaultKind::kNone; });
@@ -291,7 +297,7 @@ bool StateFile::change_faults(const std::function<bool(FaultsState&)>& change) {
 
 void StateFile::reset(const NodeSpec& spec) {
   const Lock lock(*map_);
-  fill(*map_, spec, false);
+  write_node(*map_, spec, false);
 }
 
 }  // namespace tangram::emulator

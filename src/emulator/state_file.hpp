@@ -1,8 +1,8 @@
-// StateFile: the mapped file of an emulated node, shared by all processes that use it and outliving
-// them. It is made whole under another name and then linked into place, so nobody ever sees a
-// half-made one. Reading takes no lock; changing takes a robust lock that passes on when its holder
-// dies, and takes effect at once and whole (cell.hpp). A file that was left by an earlier boot of
-// this machine is taken through a reboot first. One rule: no code sleeps while it holds the lock.
+// StateFile: the mapped file of an emulated node, shared by all processes that use it; it outlives
+// them. It is created under a temporary name and then linked, so it is never seen incomplete. Reads
+// take no lock. A change takes a robust mutex, which passes on if its holder dies, and becomes
+// visible atomically (seqlock_record.hpp). A file of an earlier boot of this machine is rebooted
+// first. Code that holds the lock must not sleep.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,15 @@
 #include <sys/types.h>
 
 #include "base/error.hpp"
-#include "emulator/cell.hpp"
 #include "emulator/node_spec.hpp"
+#include "emulator/seqlock_record.hpp"
 
 namespace tangram::emulator {
 
 class StateFile {
  public:
-  // Opens the file; if there is none it is made for `spec` (an error without one). A file that was
-  // made for another description is refused.
+  // Opens the file. If there is none, creates it from `spec` (an error if null). Fails if the file
+  // was created from another description.
   [[nodiscard]] static Result<std::unique_ptr<StateFile>> open(const std::string& path,
                                                                const NodeSpec* spec);
   ~StateFile();
@@ -41,21 +41,23 @@ class StateFile {
     return map_->fault_count.load(std::memory_order_relaxed) != 0;
   }
 
-  // Whoever may write the file may come in through the doors (processes, demands, faults); who of
-  // them may change instances is said in call.hpp.
+  // Whether this process may use the control functions (processes, demands, faults). Changing
+  // instances needs more: see is_permitted() in call.hpp.
   [[nodiscard]] bool writable() const { return writable_; }
   [[nodiscard]] uid_t owner() const { return owner_; }
   [[nodiscard]] const std::string& path() const { return path_; }
-  // Whether `path` still leads to this very file.
+  // Returns whether `path` still names this file.
   [[nodiscard]] bool is_at(const std::string& path) const;
 
-  // Changes, each under the lock. `change` works on a copy; what it returns decides: true commits.
+  // Changes, each under the lock. `change` gets a copy, which is committed if it returns true; that
+  // is returned.
   bool change_gpu(unsigned i, const std::function<bool(GpuState&)>& change);
   bool change_faults(const std::function<bool(FaultsState&)>& change);
   void reset(const NodeSpec& spec);
-  void for_all_gpus(const std::function<void(GpuState&)>& change);
+  void change_all_gpus(const std::function<void(GpuState&)>& change);
 
-  // Waits until an event is written on any GPU after `seen` was read, or the time is over.
+  // Blocks until an event is written on any GPU after event_count() returned `seen`, or for the
+  // given time.
   [[nodiscard]] std::uint32_t event_count() const {
     return map_->event_count.load(std::memory_order_acquire);
   }
@@ -70,23 +72,23 @@ class StateFile {
     pthread_mutex_t lock;
     std::atomic<std::uint32_t> fault_count;
     std::atomic<std::uint32_t> event_count;  // a futex
-    Cell<NodeState> node;
-    Cell<DescriptionState> description;
-    Cell<FaultsState> faults;
-    Cell<GpuState> gpus[kMostGpus];
+    SeqlockRecord<NodeState> node;
+    SeqlockRecord<DescriptionState> description;
+    SeqlockRecord<FaultsState> faults;
+    SeqlockRecord<GpuState> gpus[kMaxGpus];
   };
   class Lock;
 
   StateFile(std::string path, Map* map, bool writable, const struct ::stat& status);
-  static Result<void> make(const std::string& path, const NodeSpec& spec);
+  static Result<void> create_file(const std::string& path, const NodeSpec& spec);
   static Result<std::unique_ptr<StateFile>> map_file(const std::string& path);
-  static void fill(Map& map, const NodeSpec& spec, bool first);
+  static void write_node(Map& map, const NodeSpec& spec, bool is_new);
   static void prepare_lock(Map& map);
-  [[nodiscard]] bool is_sound() const;
-  Result<void> accept(const NodeSpec* spec);
+  [[nodiscard]] bool is_valid() const;
+  Result<void> check_node(const NodeSpec* spec);
   void reboot_if_needed();
-  void announce(std::uint64_t before, const GpuState& after);
-  static void wake(Map& map);  // whoever waits for an event
+  void wake_if_new_event(std::uint64_t before, const GpuState& after);
+  static void wake(Map& map);  // wakes all wait_for_event()
 
   std::string path_;
   Map* map_;

@@ -7,7 +7,7 @@
 #include "emulator/faults.hpp"
 #include "emulator/identity.hpp"
 #include "emulator/processes.hpp"
-#include "files/json_text.hpp"
+#include "text/json_text.hpp"
 
 namespace tangram::emulator {
 namespace {
@@ -82,11 +82,11 @@ std::string status_json(const StateFile& state) {
                                 {"processes", processes_of(gpu)},
                                 {"link", link_of(gpu)}});
   }
-  return files::json_text(json::object{{"state", state.path()},
-                                       {"description", state.description()},
-                                       {"driver", node.driver},
-                                       {"gpus", std::move(gpus)},
-                                       {"faults", faults_of(state.faults())}});
+  return text::json_text(json::object{{"state", state.path()},
+                                      {"description", state.description()},
+                                      {"driver", node.driver},
+                                      {"gpus", std::move(gpus)},
+                                      {"faults", faults_of(state.faults())}});
 }
 
 }  // namespace tangram::emulator

@@ -1,5 +1,5 @@
-// The state of an emulated node as JSON, for `tangram emulate status` and for tests. One rule: it
-// shows what is, processes that ended left out.
+// The state of an emulated node as JSON, for `tangram emulate status` and for tests, without
+// processes that have ended.
 #pragma once
 
 #include <string>

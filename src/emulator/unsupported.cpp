@@ -1,8 +1,7 @@
-// The rest of NVML: functions of the library that mean nothing to a MIG scheduler or its peers. A
-// client that calls a name which a library lacks dies, so all of them are here and say
-// NOT_SUPPORTED, as a driver does for what a board does not have. Their arguments are never looked
-// at: with C's calling convention the caller removes them. One rule: a function that gets a meaning
-// moves to the file it belongs to.
+// The functions of NVML that are not emulated. A client that calls a name which the library lacks
+// dies, so all names exist and return NOT_SUPPORTED, as a driver does for features a board lacks.
+// Their arguments are ignored: in C's calling convention the caller removes them. A function that
+// gets implemented moves to the file it belongs to.
 #include "emulator/session.hpp"
 
 namespace tangram::nvml {

@@ -1,6 +1,6 @@
-// UUIDs of emulated GPUs and of their MIG devices, as hardware has them: a GPU's looks random but
-// never changes; a MIG device's is a version-5 one over its GPU and place, so the same place yields
-// the same UUID again. One rule: they depend on nothing but model, index and place.
+// UUIDs of emulated GPUs and MIG devices, as on hardware: a GPU's looks random but never changes; a
+// MIG device's is a version-5 UUID of its GPU, GI and CI, so the same position yields the same UUID
+// again. They depend on nothing else.
 #pragma once
 
 #include <array>

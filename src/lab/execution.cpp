@@ -1,4 +1,4 @@
-// Execution time with and without moves (§V-D), all else equal: dynamic partitioning, conditional
+// Execution time with and without moves (§V-D), otherwise equal: dynamic partitioning, conditional
 // load balancing.
 #include <fmt/format.h>
 

@@ -2,22 +2,22 @@
 #include "lab/experiment.hpp"
 
 #include "base/text.hpp"
-#include "files/read_file.hpp"
-#include "files/toml_table.hpp"
 #include "lab/kinds.hpp"
 #include "mig/catalog.hpp"
+#include "os/read_file.hpp"
 #include "sim/knobs.hpp"
+#include "text/toml_table.hpp"
 
 namespace tangram::lab {
 namespace {
 
-using Mistakes = files::Findings;  // the lab's own Findings are results
-using files::TomlTable;
+using Mistakes = text::Findings;  // the lab's own Findings are results
+using text::TomlTable;
 
-constexpr std::size_t kLargestFile = 1U << 20U;
-constexpr int kMostGpus = 1'000'000;
-constexpr int kMostTasks = 100'000'000;
-constexpr int kMostSeeds = 100'000;
+constexpr std::size_t kMaxFileBytes = 1U << 20U;
+constexpr int kMaxGpus = 1'000'000;
+constexpr int kMaxTasks = 100'000'000;
+constexpr int kMaxSeeds = 100'000;
 
 const std::vector<std::string>& config_keys() {
   static const std::vector<std::string> keys{
@@ -65,7 +65,7 @@ void read_nodes(const TomlTable& table, Mistakes& findings, Experiment& e) {
     NodeVariant variant;
     variant.name = node.text("name");
     variant.model = node.text("model");
-    variant.gpus = static_cast<std::uint32_t>(node.number("gpus", {1, kMostGpus}));
+    variant.gpus = static_cast<std::uint32_t>(node.number("gpus", {1, kMaxGpus}));
     variant.instances = read_mix(node, findings);
     variant.knobs = read_knobs(node, "knobs", findings);
     check_model(node, findings, variant.model, variant.instances);
@@ -79,9 +79,9 @@ void read_config(const TomlTable& table, Mistakes& findings, Experiment& e) {
   e.section = table.text("section");
   e.kind = table.text("kind");
   e.model = table.text("model");
-  e.gpus = static_cast<std::uint32_t>(table.number_or("gpus", {1, kMostGpus}, 4));
-  e.tasks = table.number_or("tasks", {1, kMostTasks}, e.tasks);
-  e.seeds = table.number_or("seeds", {1, kMostSeeds}, e.seeds);
+  e.gpus = static_cast<std::uint32_t>(table.number_or("gpus", {1, kMaxGpus}, 4));
+  e.tasks = table.number_or("tasks", {1, kMaxTasks}, e.tasks);
+  e.seeds = table.number_or("seeds", {1, kMaxSeeds}, e.seeds);
   e.load_percent = table.number_or("load_percent", {1, 1000}, e.load_percent);
   e.workloads = table.texts_or_none("workloads");
   e.instances = read_mix(table, findings);
@@ -121,14 +121,14 @@ void read_expected(const TomlTable& table, Experiment& e) {
 
 Result<std::string> file_of(const std::string& directory, const std::string& path, bool needed) {
   if (!directory.empty()) {
-    const auto text = files::read_file(directory + "/" + path, "experiment file", kLargestFile);
+    const auto text = os::read_file(directory + "/" + path, "experiment file", kMaxFileBytes);
     return text || needed ? text : Result<std::string>("");
   }
   for (const EmbeddedFile& file : embedded_experiments()) {
     if (file.path == path) return std::string(file.text);
   }
   if (!needed) return std::string();
-  return not_found(cat("there is no experiment file ", tangram::quoted(path), "."));
+  return not_found(cat("experiment file ", tangram::quoted(path), ": not found."));
 }
 
 }  // namespace
@@ -140,13 +140,13 @@ Result<Experiment> parse_experiment(std::string_view id, std::string_view config
   e.id = id;
   e.plot = plot;
   const std::string config_name = cat(where, "/config.toml");
-  const auto config_table = files::parse_toml(config, config_name);
+  const auto config_table = text::parse_toml(config, config_name);
   if (!config_table) return std::unexpected(config_table.error());
   Mistakes findings(config_name);
   read_config(TomlTable(*config_table, "an experiment", findings), findings, e);
   if (const auto first = findings.first()) return std::unexpected(*first);
   const std::string expected_name = cat(where, "/expected.toml");
-  const auto expected_table = files::parse_toml(expected, expected_name);
+  const auto expected_table = text::parse_toml(expected, expected_name);
   if (!expected_table) return std::unexpected(expected_table.error());
   Mistakes more(expected_name);
   read_expected(TomlTable(*expected_table, "what is expected", more), e);

@@ -1,4 +1,4 @@
-// Experiment files: all that are built in, and each mistake with its file, line and column.
+// Experiment files: all embedded ones, and each mistake with its file, line and column.
 #include "lab/experiment.hpp"
 
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "lab/kinds.hpp"
-#include "lab/test_experiments.hpp"
+#include "tests/support/lab/experiments.hpp"
 
 namespace tangram::lab {
 namespace {
@@ -56,7 +56,7 @@ TEST(Experiment, TheBuiltInOnesAreThoseOfTheSourceTree) {
   }
 }
 
-TEST(Experiment, SaysWhatItsFilesSay) {
+TEST(Experiment, HasTheValuesOfItsFiles) {
   const auto e = parse_experiment("small", kSmallConfig, kSmallExpected, "plot", "x");
   ASSERT_TRUE(e) << e.error().message;
   EXPECT_EQ(e->id, "small");
@@ -112,7 +112,7 @@ TEST(Experiment, NamesThatAreUnknownAreReportedWhereTheyStand) {
 TEST(Experiment, ValuesThatAreWrongAreReportedWhereTheyStand) {
   EXPECT_EQ(with("2g.10gb:2", "2g.10gb:0"),
             "dir/x/config.toml:6:13: cannot read '2g.10gb:0' in the mix; write PROFILE:COUNT with "
-            "a count from 1 to 1000000, parted by commas, as in 1g.5gb:4,2g.10gb:3.");
+            "a count from 1 to 1000000, separated by commas, e.g. 1g.5gb:4,2g.10gb:3.");
   EXPECT_EQ(with("2g.10gb:2", "3g.20gb:2"),
             "dir/x/config.toml:6:13: the mix names '3g.20gb' twice.");
   EXPECT_THAT(with("2g.10gb:2", "2g.12gb:2"),
@@ -158,7 +158,7 @@ TEST(Experiment, WhatIsExpectedIsCheckedToo) {
 TEST(Experiment, AFileThatIsMissingIsNamed) {
   const auto built_in = load_experiment("nope", "");
   ASSERT_FALSE(built_in);
-  EXPECT_EQ(built_in.error().message, "there is no experiment file 'nope/config.toml'.");
+  EXPECT_EQ(built_in.error().message, "experiment file 'nope/config.toml': not found.");
   const Folder folder;
   folder.write("small/config.toml", kSmallConfig);
   const auto half = load_experiment("small", folder.at("."));

@@ -1,10 +1,64 @@
-// Our own comparisons: every placement policy side by side, other GPU models, nodes of more GPUs.
+// Tangram's own comparisons: every placement policy side by side, other GPU models, nodes of more
+// GPUs.
 #include <fmt/format.h>
 
 #include "lab/kinds.hpp"
 #include "policies/registry.hpp"
 
 namespace tangram::lab {
+
+namespace {
+
+struct Candidate {
+  std::string label;
+  sim::Setting setting;
+};
+
+// Every placement policy without moves, and two with moves, on one node.
+std::vector<Candidate> candidates_on(const sim::Setting& node) {
+  std::vector<Candidate> candidates;
+  const auto add = [&](std::string_view policy, std::string_view migration) {
+    const core::PlacementPolicy& placement = **policies::find_placement(policy);
+    Candidate candidate{.label = std::string(policy), .setting = node};
+    if (migration != "off") candidate.label += " + moves";
+    candidate.setting.tuning.placement = policy;
+    candidate.setting.tuning.migration = migration;
+    candidate.setting.tuning.queue = placement.queue;
+    candidates.push_back(std::move(candidate));
+  };
+  for (const core::PlacementPolicy& policy : policies::placement_policies()) {
+    // paper-plain decides as paper does; a policy for idle instances only never creates one.
+    if (policy.name != "paper-plain" && !policy.only_idle) add(policy.name, "off");
+  }
+  add("first-fit", "both");
+  add("paper", "both");
+  return candidates;
+}
+
+// The runs of each candidate, by workload.
+Result<std::vector<std::vector<Runs>>> run_candidates(Study& study, const Experiment& e,
+                                                      const sim::Setting& node,
+                                                      const std::vector<Candidate>& candidates) {
+  std::vector<sim::Setting> settings;
+  for (const Candidate& candidate : candidates) settings.push_back(candidate.setting);
+  std::vector<std::vector<Runs>> by_workload;
+  for (const std::string& name : e.workloads) {
+    const auto workload = Study::workload(e, name, node);
+    if (!workload) return std::unexpected(workload.error());
+    auto runs = study.run(e, settings, *workload);
+    if (!runs) return std::unexpected(runs.error());
+    by_workload.push_back(std::move(*runs));
+  }
+  return by_workload;
+}
+
+boost::json::object numbers_of(const Runs& runs) {
+  return {{"wait", to_json(sim::estimate(column(runs, &Run::wait)))},
+          {"execution", to_json(sim::estimate(column(runs, &Run::execution)))},
+          {"makespan", to_json(sim::estimate(column(runs, &Run::makespan)))}};
+}
+
+}  // namespace
 
 Result<Findings> run_baselines(Study& study, const Experiment& e) {
   Findings found;
@@ -21,47 +75,23 @@ Result<Findings> run_baselines(Study& study, const Experiment& e) {
   csv += '\n';
   const auto node = study.node(e);
   if (!node) return std::unexpected(node.error());
-  std::vector<std::string> labels;
-  std::vector<sim::Setting> settings;
-  const auto add = [&](std::string_view policy, std::string_view migration) {
-    const core::PlacementPolicy& placement = **policies::find_placement(policy);
-    sim::Setting setting = *node;
-    setting.tuning.placement = policy;
-    setting.tuning.migration = migration;
-    setting.tuning.queue = placement.queue;
-    labels.emplace_back(migration == "off" ? std::string(policy)
-                                           : fmt::format("{} + moves", policy));
-    settings.push_back(std::move(setting));
-  };
-  for (const core::PlacementPolicy& policy : policies::placement_policies()) {
-    // The oracle chooses as the paper does; static first fit never creates an instance.
-    if (policy.name != "paper-plain" && !policy.only_idle) add(policy.name, "off");
-  }
-  add("first-fit", "both");
-  add("paper", "both");
-  std::vector<std::vector<Runs>> by_workload;
-  for (const std::string& name : e.workloads) {
-    const auto workload = Study::workload(e, name, *node);
-    if (!workload) return std::unexpected(workload.error());
-    auto runs = study.run(e, settings, *workload);
-    if (!runs) return std::unexpected(runs.error());
-    by_workload.push_back(std::move(*runs));
-  }
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    table.rows.push_back({labels[i]});
-    csv += labels[i];
+  const std::vector<Candidate> candidates = candidates_on(*node);
+  const auto by_workload = run_candidates(study, e, *node, candidates);
+  if (!by_workload) return std::unexpected(by_workload.error());
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::string& label = candidates[i].label;
+    table.rows.push_back({label});
+    csv += label;
     boost::json::object numbers;
     for (std::size_t w = 0; w < e.workloads.size(); ++w) {
-      const sim::Estimate makespan = sim::estimate(column(by_workload[w][i], &Run::makespan));
+      const Runs& runs = (*by_workload)[w][i];
+      const sim::Estimate makespan = sim::estimate(column(runs, &Run::makespan));
       table.rows.back().push_back(with_interval(makespan, 1));
       csv += fmt::format(",{:.3f},{:.3f}", makespan.mean, makespan.ci95);
-      numbers[e.workloads[w]] = boost::json::object{
-          {"wait", to_json(sim::estimate(column(by_workload[w][i], &Run::wait)))},
-          {"execution", to_json(sim::estimate(column(by_workload[w][i], &Run::execution)))},
-          {"makespan", to_json(makespan)}};
+      numbers[e.workloads[w]] = numbers_of(runs);
     }
     csv += '\n';
-    found.numbers[labels[i]] = std::move(numbers);
+    found.numbers[label] = std::move(numbers);
   }
   found.tables.push_back(std::move(table));
   found.series.push_back({"baselines.csv", std::move(csv)});
@@ -70,8 +100,8 @@ Result<Findings> run_baselines(Study& study, const Experiment& e) {
 
 namespace {
 
-// First fit and the full method on one node, both dynamically partitioned: enumerating static
-// layouts is for the paper's node only.
+// Runs first fit, the paper's placement without moves, and the full method on one node, dynamically
+// partitioned: static layouts are enumerated for the paper's node only.
 Result<std::vector<Runs>> on_node(Study& study, const Experiment& e, std::string_view name,
                                   double arrivals_per_paper) {
   const auto node = study.node(e);
@@ -101,16 +131,16 @@ Result<Findings> compare_nodes(Study& study, const Experiment& e, bool scale_arr
       .rows = {}};
   std::string csv = "node,workload,first_fit,paper,full,reduction,ci95\n";
   for (const NodeVariant& variant : e.nodes) {
-    Experiment there = e;
-    there.model = variant.model;
-    there.gpus = variant.gpus;
-    there.instances = variant.instances;
-    there.knobs = variant.knobs;
+    Experiment variant_experiment = e;
+    variant_experiment.model = variant.model;
+    variant_experiment.gpus = variant.gpus;
+    variant_experiment.instances = variant.instances;
+    variant_experiment.knobs = variant.knobs;
     const double scale = scale_arrivals ? variant.gpus / static_cast<double>(e.gpus) : 1;
-    there.tasks = static_cast<int>(e.tasks * scale);
+    variant_experiment.tasks = static_cast<int>(e.tasks * scale);
     boost::json::object numbers;
     for (const std::string& name : e.workloads) {
-      const auto runs = on_node(study, there, name, scale);
+      const auto runs = on_node(study, variant_experiment, name, scale);
       if (!runs) return std::unexpected(runs.error());
       const auto first = column((*runs)[0], &Run::makespan);
       const auto still = sim::estimate(column((*runs)[1], &Run::makespan));
@@ -140,7 +170,7 @@ Result<Findings> run_gpu_models(Study& study, const Experiment& e) {
   return compare_nodes(study, e, false, "gpu-models.csv");
 }
 
-// Arrivals and tasks grow with the node, so that each GPU is offered the same.
+// Arrivals and tasks grow with the node, so that the load per GPU is the same.
 Result<Findings> run_node_size(Study& study, const Experiment& e) {
   return compare_nodes(study, e, true, "node-size.csv");
 }

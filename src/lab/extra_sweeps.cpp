@@ -1,5 +1,5 @@
-// Our own experiments on the paper's node: the threshold from 0 to 1, and the ablation with each
-// assumption of the simulated world changed.
+// Tangram's own experiments on the paper's node: the threshold from 0 to 1, and the ablation with
+// each assumption of the simulation changed.
 #include <fmt/format.h>
 
 #include "lab/ablation.hpp"
@@ -53,19 +53,19 @@ Result<Findings> run_threshold(Study& study, const Experiment& e) {
 
 namespace {
 
-// The ablation of one workload with one knob changed: the arrangement is that of the default
-// world, the queries per task follow the rule anew (the load stays the same).
-Result<std::vector<Runs>> changed(Study& study, const Experiment& e, const std::string& knob,
-                                  const Ablation& usual) {
+// Runs the ablation of one workload with one knob changed: the arrangement is that of the default
+// knobs, the queries per task are recomputed so that the load stays the same.
+Result<std::vector<Runs>> run_with_knob(Study& study, const Experiment& e, const std::string& knob,
+                                        const Ablation& defaults) {
   auto node = study.node(e);
   if (!node) return std::unexpected(node.error());
   if (!knob.empty()) {
     const auto set = sim::set_knob(node->knobs, knob);
     if (!set) return std::unexpected(set.error());
   }
-  const auto workload = Study::workload(e, usual.workload.name, *node);
+  const auto workload = Study::workload(e, defaults.workload.name, *node);
   if (!workload) return std::unexpected(workload.error());
-  sim::Setting base = usual.base;
+  sim::Setting base = defaults.base;
   base.knobs = node->knobs;
   return study.run(e, ablation_settings(*node, base), *workload);
 }
@@ -84,11 +84,11 @@ Result<Findings> run_sensitivity(Study& study, const Experiment& e) {
                         "changed",
                     .columns = {"assumption"},
                     .rows = {}};
-  std::vector<Ablation> usual;
+  std::vector<Ablation> defaults;
   for (const std::string& name : e.workloads) {
     auto ablation = ablate(study, e, name);
     if (!ablation) return std::unexpected(ablation.error());
-    usual.push_back(std::move(*ablation));
+    defaults.push_back(std::move(*ablation));
     table.columns.push_back(name);
     moves.columns.push_back(name);
   }
@@ -103,8 +103,8 @@ Result<Findings> run_sensitivity(Study& study, const Experiment& e) {
     moves.rows.push_back({label});
     csv += label;
     boost::json::object numbers;
-    for (const Ablation& ablation : usual) {
-      const auto runs = changed(study, e, knob, ablation);
+    for (const Ablation& ablation : defaults) {
+      const auto runs = run_with_knob(study, e, knob, ablation);
       if (!runs) return std::unexpected(runs.error());
       const auto cut =
           sim::reduction(column((*runs)[0], &Run::makespan), column((*runs)[3], &Run::makespan));

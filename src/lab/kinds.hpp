@@ -1,5 +1,5 @@
-// The kinds of experiment: what code runs for which `kind` of a config.toml. One rule: a kind is
-// one function in one file; it exists when it has a row in kinds.cpp.
+// The kinds of experiment: which function runs which `kind` of a config.toml. Every kind is one
+// function with a row in kinds.cpp.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ struct Kind {
 [[nodiscard]] Result<Findings> run_execution(Study& study, const Experiment& e);
 [[nodiscard]] Result<Findings> run_ablation(Study& study, const Experiment& e);
 
-// Ours.
+// Tangram's own experiments.
 [[nodiscard]] Result<Findings> run_threshold(Study& study, const Experiment& e);
 [[nodiscard]] Result<Findings> run_sensitivity(Study& study, const Experiment& e);
 [[nodiscard]] Result<Findings> run_baselines(Study& study, const Experiment& e);

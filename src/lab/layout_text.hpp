@@ -1,4 +1,4 @@
-// A static node as people read it: "4g.20gb 3g.20gb | 2g.10gb 1g.5gb | …".
+// The text of a static node: "4g.20gb 3g.20gb | 2g.10gb 1g.5gb | …".
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ struct Pipe {
   }
 };
 
-// Reads both ends to their end, so that neither side can block the other.
+// Reads both pipes until they are closed, so that neither side blocks the other.
 void drain(int out, int err, std::string& text, std::string& errors) {
   std::array<pollfd, 2> ends{pollfd{out, POLLIN, 0}, pollfd{err, POLLIN, 0}};
   int open_ends = 2;
@@ -59,7 +59,7 @@ void drain(int out, int err, std::string& text, std::string& errors) {
   }
 }
 
-// gnuplot draws an arrow below the mistake; a message is one line.
+// Joins gnuplot's lines (it draws an arrow below the error) into one.
 std::string one_line(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -79,7 +79,8 @@ struct Outcome {
 Result<Outcome> run_gnuplot(const std::string& directory, const char* argument) {
   Pipe out;
   Pipe err;
-  if (!out.open() || !err.open()) return failed(cat("cannot make a pipe: ", std::strerror(errno)));
+  if (!out.open() || !err.open())
+    return failed(cat("cannot create a pipe: ", std::strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -1,5 +1,5 @@
-// Plots: gnuplot turns the lab's CSV files into SVG. One rule: gnuplot runs as its own process with
-// nothing but the script and the folder of the data; without it the lab says what to install.
+// Plots: gnuplot turns the lab's CSV files into SVG. It runs as a separate process with only the
+// script and the folder of the data; if it is missing, the error says what to install.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace tangram::lab {
 
-// Whether there is a gnuplot to call; the error says how to get one.
+// Checks that gnuplot can be run; the error says how to get it.
 [[nodiscard]] Result<void> find_gnuplot();
 
-// Runs the script in `directory` (where its data are); it prints the SVG.
+// Runs the script in `directory`, which has its data, and returns the SVG. `what` is for messages.
 [[nodiscard]] Result<std::string> plot_svg(std::string_view script, const std::string& directory,
                                            std::string_view what);
 

@@ -1,10 +1,10 @@
-// Plots: what gnuplot draws and what it says of a script it cannot read.
+// Plots: what gnuplot draws, and its errors.
 #include "lab/plot.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/test_experiments.hpp"
+#include "tests/support/lab/experiments.hpp"
 
 namespace tangram::lab {
 namespace {

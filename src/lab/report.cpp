@@ -1,10 +1,10 @@
-// The report of a suite as a page and as JSON (see suite.hpp). The page needs nothing but itself:
-// styles and figures are in it. One rule: everything that came from outside is escaped.
+// The report of a suite as a page and as JSON (see suite.hpp). The page is self-contained.
+// Everything from outside is escaped.
 #include <fmt/format.h>
 
 #include "base/check.hpp"
-#include "files/json_text.hpp"
 #include "lab/suite.hpp"
+#include "text/json_text.hpp"
 
 namespace tangram::lab {
 namespace {
@@ -54,12 +54,12 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// As the command line changed them; experiments may change more.
+// The knobs as the command line sets them; experiments may set more.
 sim::Knobs shown_knobs(const SuiteOptions& options) {
   sim::Knobs knobs;
   for (const std::string& knob : options.study.knobs) {
     const auto set = sim::set_knob(knobs, knob);
-    CHECK(set);  // was checked
+    CHECK(set);  // checked before
   }
   return knobs;
 }
@@ -94,7 +94,7 @@ void add_table(std::string& page, const ResultTable& table) {
   page += "</tbody></table></div>\n";
 }
 
-// As part of a data: address.
+// Percent-encodes text for a data: URL.
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -149,9 +149,9 @@ void add_assumptions(std::string& page, const SuiteOptions& options, const Suite
   page += "<h2 id=\"assumptions\">Assumptions</h2>\n";
   page += fmt::format(
       "<p>Queries per task: {:.2f} in the mean, so that the busiest resource is offered the load "
-      "that the experiments ask for at Normal(25): compute slices {:.0f} %, PCIe links {:.0f} %. "
-      "The same number for all four workloads; experiments that change the world or the node "
-      "follow the rule anew. Nothing is tuned per figure. The static baseline is chosen on the "
+      "that the experiments set at Normal(25): compute slices {:.0f} %, PCIe links {:.0f} %. "
+      "The same number for all four workloads; experiments that change knobs or the node "
+      "recompute it. Nothing is tuned per figure. The static baseline is chosen on the "
       "seeds it is measured on, which favours it. What each knob means and "
       "where its default comes from: <code>docs/simulator.md</code>.</p>\n",
       report.queries_per_task, 100 * report.offered_compute, 100 * report.offered_links);
@@ -198,7 +198,7 @@ std::string report_html(const SuiteOptions& options, const SuiteReport& report) 
       "<title>{0}</title><style>{1}</style></head><body>\n<h1>{0}</h1>\n",
       escaped(options.title), kStyle);
   page += fmt::format(
-      "<p class=\"sub\">Tangram {} · simulated around the scheduler itself · "
+      "<p class=\"sub\">Tangram {} · simulated with the production scheduler · "
       "first seed {}</p>\n<pre>{}</pre>\n",
       TANGRAM_VERSION, options.study.first_seed, escaped(options.command));
   page +=
@@ -242,7 +242,7 @@ std::string report_json(const SuiteOptions& options, const SuiteReport& report) 
     experiments[s.experiment.id] = section_json(s);
   }
   root["experiments"] = std::move(experiments);
-  return files::json_text(root);
+  return text::json_text(root);
 }
 
 }  // namespace tangram::lab

@@ -1,4 +1,4 @@
-// The report of made-up findings: everything is in it, and nothing from outside is markup.
+// The report of made-up findings: complete, and nothing from outside becomes markup.
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

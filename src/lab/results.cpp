@@ -8,7 +8,7 @@
 namespace tangram::lab {
 namespace {
 
-// On one workload. "At least 0" asks for more than chance.
+// The verdict on one workload. "At least 0" requires more than chance.
 Verdict::Holds holds(const Claim& claim, const sim::Estimate& value) {
   const double wanted = claim.at_least_percent / 100.0;
   const double low = value.mean - value.ci95;
@@ -16,11 +16,11 @@ Verdict::Holds holds(const Claim& claim, const sim::Estimate& value) {
   return value.mean + value.ci95 < wanted ? Verdict::Holds::kNo : Verdict::Holds::kUndecided;
 }
 
-Verdict::Holds together(std::size_t yes, std::size_t no, std::size_t asked) {
-  if (asked == 0) return Verdict::Holds::kNothing;
-  if (yes == asked) return Verdict::Holds::kYes;
+Verdict::Holds combine_verdicts(std::size_t yes, std::size_t no, std::size_t measured) {
+  if (measured == 0) return Verdict::Holds::kNothing;
+  if (yes == measured) return Verdict::Holds::kYes;
   if (yes > 0) return Verdict::Holds::kPartly;
-  return no == asked ? Verdict::Holds::kNo : Verdict::Holds::kUndecided;
+  return no == measured ? Verdict::Holds::kNo : Verdict::Holds::kUndecided;
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ std::vector<Verdict> judge(const Experiment& experiment, const Findings& finding
     Verdict verdict{.says = claim.says, .ours = {}};
     std::size_t yes = 0;
     std::size_t no = 0;
-    std::size_t asked = 0;
+    std::size_t measured = 0;
     for (const Measure& m : findings.measures) {
       if (m.name != claim.measure) continue;
       if (!claim.on.empty() && std::ranges::find(claim.on, m.on) == claim.on.end()) continue;
@@ -69,11 +69,11 @@ std::vector<Verdict> judge(const Experiment& experiment, const Findings& finding
       verdict.ours += fmt::format("{}: {}", m.on, m.note.empty() ? percent(m.value) : m.note);
       if (!m.meaningful) continue;
       const Verdict::Holds here = holds(claim, m.value);
-      ++asked;
+      ++measured;
       yes += here == Verdict::Holds::kYes ? 1 : 0;
       no += here == Verdict::Holds::kNo ? 1 : 0;
     }
-    verdict.holds = together(yes, no, asked);
+    verdict.holds = combine_verdicts(yes, no, measured);
     verdicts.push_back(std::move(verdict));
   }
   return verdicts;

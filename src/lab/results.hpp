@@ -1,5 +1,5 @@
-// Results: what an experiment found, as data: tables, figures, the paper's claims beside ours, and
-// every number as JSON. One rule: nothing here knows how it will be shown.
+// Results: the findings of an experiment as data: tables, figures, the paper's claims beside ours,
+// and every number as JSON; independent of how they are shown.
 #pragma once
 
 #include <string>
@@ -24,13 +24,13 @@ struct Series {      // for the figure: a CSV file
   std::string csv;
 };
 
-// One claim of the paper and what became of it.
+// One claim of the paper and whether it was reproduced.
 struct Verdict {
   enum class Holds {
     kYes,        // on every workload, beyond the interval
     kPartly,     // on some
     kNo,         // on none, beyond the interval
-    kUndecided,  // the intervals are too wide to say
+    kUndecided,  // the intervals are too wide
     kNothing,    // nothing to compare: near zero everywhere
   };
 
@@ -39,7 +39,7 @@ struct Verdict {
   Holds holds = Holds::kNo;
 };
 
-// A measure by workload, to hold the claims against.
+// A measure on one workload, to compare claims with.
 struct Measure {
   std::string name;
   std::string on;
@@ -52,16 +52,16 @@ struct Findings {
   std::vector<ResultTable> tables;
   std::vector<Series> series;
   std::vector<Measure> measures;
-  std::vector<std::string> remarks;  // what a reader must know, in sentences
+  std::vector<std::string> remarks;  // sentences for the reader
   boost::json::object numbers;
 };
 
-// A share as "12.3 % ± 0.4"; ± only where there is an interval.
+// A share as "12.3 % ± 0.4"; without ± if there is no interval.
 [[nodiscard]] std::string percent(const sim::Estimate& share);
 [[nodiscard]] std::string with_interval(const sim::Estimate& value, int digits);
 [[nodiscard]] boost::json::object to_json(const sim::Estimate& value);
 
-// How people read it: "reproduced", "in part", …
+// The text of a verdict: "reproduced", "in part", …
 [[nodiscard]] std::string_view word_of(Verdict::Holds holds);
 
 [[nodiscard]] std::vector<Verdict> judge(const Experiment& experiment, const Findings& findings);

@@ -1,5 +1,5 @@
-// Verdicts: a claim is reached beyond the interval, undecided within it, or not reached; and what
-// is near zero counts for nothing.
+// Verdicts: a claim is reproduced beyond the interval, undecided within it, or not reproduced;
+// values near zero do not count.
 #include "lab/results.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Judge, OnSomeWorkloadsIsInPartAndOnNoneIsNot) {
   EXPECT_EQ(verdict({measured("a", -0.1)}).holds, Holds::kNo);
 }
 
-TEST(Judge, AtLeastNothingAsksForMoreThanChance) {
+TEST(Judge, AtLeastZeroRequiresMoreThanChance) {
   const auto at_least_0 = [](double mean, double ci95) {
     Experiment e;
     e.claims = {{"cut", {}, 0, "less"}};

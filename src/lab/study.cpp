@@ -11,7 +11,7 @@
 namespace tangram::lab {
 namespace {
 
-// Everything that the outcome of runs depends on, as text.
+// The cache key: everything that the outcome of runs depends on.
 std::string key_of(const sim::Setting& setting, const sim::PaperWorkload& w, int seeds,
                    std::uint64_t first_seed) {
   std::string key =
@@ -88,15 +88,15 @@ sim::Setting Study::baseline(const sim::Setting& node, const sim::Arrangement& a
 Result<sim::PaperWorkload> Study::workload(const Experiment& e, std::string_view name,
                                            const sim::Setting& node) {
   auto reference = sim::paper_workload(sim::paper_workload_names().front());
-  auto asked = sim::paper_workload(name);
-  if (!asked) return std::unexpected(asked.error());
+  auto workload = sim::paper_workload(name);
+  if (!workload) return std::unexpected(workload.error());
   reference->mix = e.instances;
-  asked->mix = e.instances;
-  asked->tasks = e.tasks;
+  workload->mix = e.instances;
+  workload->tasks = e.tasks;
   const auto queries = sim::queries_for_load(*reference, node, e.load_percent / 100.0);
   if (!queries) return std::unexpected(queries.error());
-  asked->queries_per_task = *queries;
-  return asked;
+  workload->queries_per_task = *queries;
+  return workload;
 }
 
 Result<std::vector<Runs>> Study::run(const Experiment& e, const std::vector<sim::Setting>& settings,
@@ -107,8 +107,8 @@ Result<std::vector<Runs>> Study::run(const Experiment& e, const std::vector<sim:
   std::vector<std::string> missing;
   for (const sim::Setting& setting : settings) {
     keys.push_back(key_of(setting, workload, count, options_.first_seed));
-    if (known_.contains(keys.back())) continue;
-    known_[keys.back()] = {};
+    if (cache_.contains(keys.back())) continue;
+    cache_[keys.back()] = {};
     missing.push_back(keys.back());
     for (int s = 0; s < count; ++s) {
       const std::uint64_t seed = options_.first_seed + static_cast<std::uint64_t>(s);
@@ -126,15 +126,15 @@ Result<std::vector<Runs>> Study::run(const Experiment& e, const std::vector<sim:
   const auto done = sim::run_trials(
       trials, how, [&](std::size_t i, sim::Summary&& s) { outcome[i] = run_of(s); });
   if (!done) {
-    for (const std::string& key : missing) known_.erase(key);
+    for (const std::string& key : missing) cache_.erase(key);
     return std::unexpected(done.error());
   }
   for (std::size_t i = 0; i < missing.size(); ++i) {
     const auto first = outcome.begin() + static_cast<std::ptrdiff_t>(i) * count;
-    known_[missing[i]].assign(first, first + count);
+    cache_[missing[i]].assign(first, first + count);
   }
   std::vector<Runs> runs;
-  for (const std::string& key : keys) runs.push_back(known_[key]);
+  for (const std::string& key : keys) runs.push_back(cache_[key]);
   return runs;
 }
 

@@ -1,6 +1,5 @@
-// Study: the common ground of the experiments: builds settings from an experiment's file, runs them
-// on all cores over its seeds, and remembers what it ran, since several figures of the paper show
-// the same runs. One rule: the same question is simulated once.
+// Study: builds settings from an experiment's file, runs them on all cores over its seeds, and
+// caches runs, because several figures of the paper show the same runs.
 #pragma once
 
 #include <array>
@@ -29,12 +28,12 @@ struct StudyOptions {
   unsigned threads = 0;
   int seeds = 0;  // 0: as each experiment says
   std::uint64_t first_seed = 1;
-  std::vector<std::string> knobs;  // NAME=VALUE, checked; they outdo the experiments' own
+  std::vector<std::string> knobs;  // NAME=VALUE, checked; override the experiments' own
   Progress* progress = nullptr;
-  bool counting = false;  // simulates nothing: adds up what would be, for the progress bar
+  bool counting = false;  // only counts the tasks, for the progress bar
 };
 
-// What is kept of a run: a hundred bytes, because some studies run tens of thousands.
+// What is kept of a run: small, because some studies have tens of thousands.
 struct Run {
   double wait = 0;  // means over its tasks, in seconds
   double execution = 0;
@@ -45,7 +44,7 @@ struct Run {
 };
 using Runs = std::vector<Run>;  // by seed
 
-// One figure of each run.
+// One value of each run.
 [[nodiscard]] std::vector<double> column(const Runs& runs, double Run::* which);
 
 class Study {
@@ -57,23 +56,24 @@ class Study {
     return options_.seeds > 0 ? options_.seeds : e.seeds;
   }
 
-  // The node of an experiment, dynamically partitioned, the full method, no restraint.
+  // The node of an experiment: dynamically partitioned, the full method, no restraint.
   [[nodiscard]] Result<sim::Setting> node(const Experiment& e) const;
   // Statically partitioned, first fit, no moves: the paper's baseline.
   [[nodiscard]] static sim::Setting baseline(const sim::Setting& node,
                                              const sim::Arrangement& arrangement);
 
-  // A workload of the paper with the experiment's tasks, mix, and queries per task by its rule.
+  // A workload of the paper with the experiment's tasks and mix, and the queries per task of its
+  // load.
   [[nodiscard]] static Result<sim::PaperWorkload> workload(const Experiment& e,
                                                            std::string_view name,
                                                            const sim::Setting& node);
 
-  // All seeds of each of the settings.
+  // Runs all seeds of each setting; returns the runs by setting.
   [[nodiscard]] Result<std::vector<Runs>> run(const Experiment& e,
                                               const std::vector<sim::Setting>& settings,
                                               const sim::PaperWorkload& workload);
 
-  // The arrangement whose mean is the least, and its runs.
+  // The arrangement with the smallest mean of `by`, and its runs.
   struct BestStatic {
     sim::Setting setting;
     Runs runs;
@@ -85,7 +85,7 @@ class Study {
 
  private:
   StudyOptions options_;
-  std::map<std::string, Runs> known_;
+  std::map<std::string, Runs> cache_;
 };
 
 }  // namespace tangram::lab

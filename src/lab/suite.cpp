@@ -30,12 +30,12 @@ Result<void> make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error && fs::is_directory(path, error)) return {};
-  return failed(cat("cannot make the folder ", path.string(), ": ",
-                    error ? error.message() : "there is a file of that name",
+  return failed(cat("cannot create folder ", path.string(), ": ",
+                    error ? error.message() : "a file of that name exists",
                     ". Choose another with --out."));
 }
 
-// The report while it is made, in a folder beside the old one: whatever fails, the old one stays.
+// The new report in a folder beside the old one, which stays if anything fails.
 class Draft {
  public:
   explicit Draft(const fs::path& out) : out_(out), draft_(out / ".draft") { remove(); }
@@ -50,7 +50,7 @@ class Draft {
     const auto made = make_folder(out_ / "data");
     return made ? make_folder(data()) : made;
   }
-  // The page last, because it is what people open.
+  // Moves the files into place, the page last: users open that.
   Result<void> finish(const SuiteOptions& options, const SuiteReport& report) {
     auto done = write_file(draft_ / "results.json", report_json(options, report));
     if (done) done = write_file(draft_ / "index.html", report_html(options, report));
@@ -80,7 +80,7 @@ class Draft {
   fs::path draft_;
 };
 
-// A claim about something that the experiment does not measure would never hold.
+// Rejects claims about measures that the experiment does not have.
 Result<void> check_claims(const Section& section) {
   for (const Claim& claim : section.experiment.claims) {
     std::vector<std::string> names;
@@ -90,13 +90,13 @@ Result<void> check_claims(const Section& section) {
     if (std::ranges::find(names, claim.measure) != names.end()) continue;
     return invalid(cat("the claim of ", section.experiment.id, "/expected.toml about ",
                        tangram::quoted(claim.measure),
-                       " cannot be judged; this kind of experiment ",
+                       " cannot be checked; this kind of experiment ",
                        "measures: ", join_words(names), "."));
   }
   return {};
 }
 
-// Goes through everything without simulating, so that the progress bar knows its end.
+// Counts the tasks of all experiments without simulating, for the progress bar.
 Result<void> count_work(const StudyOptions& options, const std::vector<Experiment>& experiments) {
   if (options.progress == nullptr) return {};
   StudyOptions counting = options;
@@ -152,7 +152,7 @@ Result<void> note_load(const Study& study, const Experiment& e, SuiteReport& rep
 }  // namespace
 
 Result<SuiteReport> run_suite(const SuiteOptions& options) {
-  if (options.experiments.empty()) return invalid("no experiment is named.");
+  if (options.experiments.empty()) return invalid("no experiment given.");
   std::vector<Experiment> experiments;
   for (const std::string& id : options.experiments) {
     auto experiment = load_experiment(id, options.directory);

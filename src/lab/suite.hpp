@@ -1,7 +1,6 @@
-// Suite: runs experiments one after another and leaves a folder behind: index.html
-// (self-contained), results.json, and data/ with a CSV file per series and an SVG file per figure.
-// One rule: what was written is complete or an error says what is missing; an old report is
-// replaced only by a new one.
+// Suite: runs experiments one after another and writes a folder: index.html (self-contained),
+// results.json, and data/ with a CSV file per series and an SVG file per figure. The report is
+// complete or an error says what is missing; an old report is replaced only by a new one.
 #pragma once
 
 #include <string>
@@ -16,9 +15,9 @@ namespace tangram::lab {
 struct SuiteOptions {
   std::string title;
   std::vector<std::string> experiments;  // ids
-  std::string directory;                 // of experiments; empty: those built in
+  std::string directory;                 // of experiments; empty: the embedded ones
   std::string out = "report";
-  std::string command;  // that was typed, for the report
+  std::string command;  // the command line, for the report
   bool plots = true;
   StudyOptions study;
 };
@@ -40,7 +39,7 @@ struct SuiteReport {
 
 [[nodiscard]] Result<SuiteReport> run_suite(const SuiteOptions& options);
 
-// The page; a pure function of what was found.
+// The page and the JSON; pure functions of their arguments.
 [[nodiscard]] std::string report_html(const SuiteOptions& options, const SuiteReport& report);
 [[nodiscard]] std::string report_json(const SuiteOptions& options, const SuiteReport& report);
 

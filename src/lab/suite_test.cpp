@@ -1,5 +1,5 @@
-// A whole suite on a small experiment: what it leaves behind, and that a failure leaves the old
-// report as it was.
+// A whole suite on a small experiment: the files it writes, and that a failure keeps the old
+// report.
 #include "lab/suite.hpp"
 
 #include <boost/json/parse.hpp>
@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "lab/plot.hpp"
-#include "lab/test_experiments.hpp"
+#include "tests/support/lab/experiments.hpp"
 
 namespace tangram::lab {
 namespace {
@@ -152,9 +152,10 @@ TEST_F(Suite, AClaimAboutWhatIsNotMeasuredIsAnError) {
                 changed(kSmallExpected, "makespan_reduction", "makespan_redaction"));
   const auto report = run_suite(options({"ablation"}));
   ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().message,
-            "the claim of ablation/expected.toml about 'makespan_redaction' cannot be judged; this "
-            "kind of experiment measures: step_reduction and makespan_reduction.");
+  EXPECT_EQ(
+      report.error().message,
+      "the claim of ablation/expected.toml about 'makespan_redaction' cannot be checked; this "
+      "kind of experiment measures: step_reduction and makespan_reduction.");
   expect_old_report();
 }
 
@@ -192,7 +193,7 @@ TEST_F(Suite, OtherNodesAreSimulated) {
 TEST_F(Suite, NothingToRunIsAnError) {
   const auto report = run_suite(options({}));
   ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().message, "no experiment is named.");
+  EXPECT_EQ(report.error().message, "no experiment given.");
 }
 
 TEST_F(Suite, AFolderThatCannotBeIsAnError) {
@@ -202,7 +203,7 @@ TEST_F(Suite, AFolderThatCannotBeIsAnError) {
   const auto report = run_suite(o);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kFailed);
-  EXPECT_EQ(report.error().message, cat("cannot make the folder ", o.out,
+  EXPECT_EQ(report.error().message, cat("cannot create folder ", o.out,
                                         "/data: Not a directory. Choose another with --out."));
   EXPECT_EQ(folder_.read("file"), "text");
 }
@@ -213,7 +214,7 @@ TEST_F(Suite, ADataFolderThatIsAFileLeavesTheOldReport) {
   const auto report = run_suite(options({"ablation"}));
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().message,
-              StartsWith(cat("cannot make the folder ", folder_.at("report/data"), ": ")));
+              StartsWith(cat("cannot create folder ", folder_.at("report/data"), ": ")));
   EXPECT_EQ(folder_.read("report/index.html"), kOld);
 }
 

@@ -1,5 +1,5 @@
-// What happens over time in one run of the full method: the desired and the actual number of
-// instances (§V-C), and fragmentation with the moves marked (§V-D).
+// Values over time in one run of the full method: the desired and the actual number of instances
+// (§V-C), and fragmentation with the moves marked (§V-D).
 #include <fmt/format.h>
 
 #include "lab/kinds.hpp"
@@ -32,7 +32,7 @@ Result<Findings> run_instances(Study& study, const Experiment& e) {
   }
   csv += '\n';
   std::uint64_t samples = 0;
-  std::uint64_t kept = 0;  // more instances than asked for: kept for reuse
+  std::uint64_t kept = 0;  // samples with more instances than desired: kept for reuse
   sim::Observer observer;
   observer.sample = [&](const sim::Sample& s) {
     csv += fmt::format("{:.3f}", s.at_s);

@@ -13,7 +13,7 @@ namespace tangram::lab {
 namespace {
 
 constexpr const char* kPolicies[] = {"paper", "first-fit", "owp-style", "elasticbatch-style"};
-constexpr double kMostUsed = 0.75;
+constexpr double kMaxUsed = 0.75;
 
 struct Sizes {
   double mean = 0;  // compute slices of the tasks of one model
@@ -63,13 +63,13 @@ struct Curve {
   std::string csv;
   boost::json::array points;
   ByPolicy alone;             // one task
-  ByPolicy at_most;           // the most tasks
-  sim::Estimate least{1, 0};  // reduction against the best other, where it is the least
-  int least_at = 0;           // with so many tasks
-  int most = 0;
+  ByPolicy with_max_tasks;    // max_tasks tasks
+  sim::Estimate least{1, 0};  // smallest reduction against the best other policy
+  int least_at = 0;           // number of tasks at `least`
+  int max_tasks = 0;
 };
 
-// The least reduction of ours against any other.
+// The smallest reduction of the paper's policy against any other.
 sim::Estimate against_best(const ByPolicy& values) {
   sim::Estimate least{1, 0};
   for (std::size_t p = 1; p < values.size(); ++p) {
@@ -88,24 +88,24 @@ Result<Curve> curve_of(Study& study, const Experiment& e, const sim::Setting& no
   const double slices = static_cast<double>(gpu.compute_slices()) * e.gpus;
   const Sizes sizes = sizes_of(*workload, gpu);
   Curve curve;
-  curve.most = static_cast<int>(kMostUsed * slices) / std::max(1, sizes.largest);
-  for (int n = 1; n <= curve.most; ++n) {
+  curve.max_tasks = static_cast<int>(kMaxUsed * slices) / std::max(1, sizes.largest);
+  for (int n = 1; n <= curve.max_tasks; ++n) {
     workload->tasks = n;
     const auto runs = study.run(e, settings_of(node, n * sizes.mean / slices), *workload);
     if (!runs) return std::unexpected(runs.error());
     curve.csv += fmt::format("{},{}", sim::language_models()[m].name, n);
     boost::json::object point{{"tasks", n}};
-    curve.at_most.clear();
+    curve.with_max_tasks.clear();
     for (std::size_t p = 0; p < std::size(kPolicies); ++p) {
-      curve.at_most.push_back(tpots((*runs)[p], m));
-      const sim::Estimate value = sim::estimate(curve.at_most[p]);
+      curve.with_max_tasks.push_back(tpots((*runs)[p], m));
+      const sim::Estimate value = sim::estimate(curve.with_max_tasks[p]);
       curve.csv += fmt::format(",{:.3f},{:.3f}", value.mean, value.ci95);
       point[kPolicies[p]] = to_json(value);
     }
     curve.csv += '\n';
     curve.points.push_back(std::move(point));
-    if (n == 1) curve.alone = curve.at_most;
-    const sim::Estimate less = against_best(curve.at_most);
+    if (n == 1) curve.alone = curve.with_max_tasks;
+    const sim::Estimate less = against_best(curve.with_max_tasks);
     if (n == 1 || less.mean >= curve.least.mean) continue;
     curve.least = less;
     curve.least_at = n;
@@ -134,10 +134,10 @@ Result<Findings> run_tpot(Study& study, const Experiment& e) {
     if (!curve) return std::unexpected(curve.error());
     const std::string model(sim::language_models()[m].name);
     csv += curve->csv;
-    std::vector<std::string> row{model, std::to_string(curve->most)};
-    for (const auto& values : curve->at_most)
+    std::vector<std::string> row{model, std::to_string(curve->max_tasks)};
+    for (const auto& values : curve->with_max_tasks)
       row.push_back(with_interval(sim::estimate(values), 1));
-    sim::Estimate rise = sim::reduction(curve->alone[0], curve->at_most[0]);
+    sim::Estimate rise = sim::reduction(curve->alone[0], curve->with_max_tasks[0]);
     rise.mean = -rise.mean;
     row.push_back(percent(curve->least));
     row.push_back(fmt::format("{} tasks", curve->least_at));

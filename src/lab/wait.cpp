@@ -1,6 +1,6 @@
 // Wait time: dynamic partitioning against the best of all static arrangements of the same instances
-// (§V-C). Both sides place by conditional load balancing and move nothing, so that partitioning is
-// the only difference; the arrangement is the one with the least wait.
+// (§V-C). Both sides place by conditional load balancing without moves, so that partitioning is the
+// only difference; the arrangement is the one with the smallest wait.
 #include <fmt/format.h>
 
 #include "lab/kinds.hpp"
@@ -9,7 +9,7 @@
 namespace tangram::lab {
 namespace {
 
-// A wait below this share of the makespan is near zero: a percentage of it would say nothing.
+// A wait below this share of the makespan is near zero: a percentage of it is meaningless.
 constexpr double kNearZero = 0.05;
 
 }  // namespace

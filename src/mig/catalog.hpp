@@ -1,6 +1,6 @@
-// The catalog: the built-in GPU models. It serves the simulator, the emulator and the geometry
-// tools; on real hardware the model is read from NVML and only compared with this. One rule: a
-// fact nobody has seen is left unknown or its model marked inferred, never made up.
+// The catalog: the built-in GPU models, for the simulator, the emulator and the geometry tools; on
+// real hardware the model is read from NVML and only compared with this. Unconfirmed facts are left
+// unknown or their model marked inferred, never invented.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// The form of the built-in tables: plain rows, one file per architecture. Private to the catalog.
-// One rule: a row is a fact; everything that can be computed from rows is computed in Model.
+// The form of the built-in tables: plain rows of facts, one file per architecture. Everything that
+// can be computed from them is computed in Model. Private to the catalog.
 #pragma once
 
 #include <initializer_list>

@@ -1,5 +1,5 @@
 // The built-in tables, written down a second time: names, counts and placements as NVIDIA's user
-// guide and nvidia-smi list them. A slip in a table shows here as a difference in plain sight.
+// guide and nvidia-smi list them. An error in a table shows here as a difference.
 #include "mig/catalog.hpp"
 
 #include <map>
@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::mig {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
-#include "mig/test_observations.hpp"
+#include "tests/support/mig/models.hpp"
+#include "tests/support/mig/observations.hpp"
 
 namespace tangram::mig {
 namespace {

@@ -1,6 +1,6 @@
 // FragCost: the paper's fragmentation cost of one GPU (Eq. 5) as an exact fraction. Step 3 of the
-// arrival method acts on ties (§IV-C), and a tie must not depend on rounding. One rule: compared
-// as fractions, so costs of different GPU models compare too; a double is only ever printed.
+// arrival method acts on ties (§IV-C), and a tie must not depend on rounding. Compared as
+// fractions, so costs of different GPU models compare too; doubles are only printed.
 #pragma once
 
 #include <compare>

@@ -19,11 +19,11 @@ std::vector<ProfileIndex> profiles_of(std::span<const Placement> placements) {
 struct LayoutWalk {
   const Model& model;
   std::span<const ProfileIndex> profiles;
-  const std::function<void(std::span<const Placement>, Occupancy)>& visit;
+  const std::function<void(std::span<const Placement>, Occupancy)>& on_layout;
   std::vector<Placement> placements{};
 
   void from(int first_start, Occupancy o) {
-    visit(placements, o);
+    on_layout(placements, o);
     for (int start = first_start; start < model.memory_slices(); ++start) {
       for (const ProfileIndex profile : profiles) {
         const Placement p{profile, static_cast<std::uint8_t>(start)};
@@ -46,7 +46,7 @@ Result<PlacementText> parse_placement(std::string_view text) {
                          : parse_int(text.substr(at + 1), 0, kMaxMemorySlices - 1);
   if (at == 0 || !start) {
     return invalid(cat("cannot read the placement ", quoted(text),
-                       "; write PROFILE@START, as in 2g.10gb@4, with a start from 0 to ",
+                       "; write PROFILE@START, e.g. 2g.10gb@4, with a start from 0 to ",
                        kMaxMemorySlices - 1, "."));
   }
   return PlacementText{std::string(text.substr(0, at)), *start};
@@ -83,8 +83,8 @@ std::string to_string(const Model& model, Placement placement) {
 }
 
 void for_each_layout(const Model& model, std::span<const ProfileIndex> profiles,
-                     const std::function<void(std::span<const Placement>, Occupancy)>& visit) {
-  LayoutWalk{.model = model, .profiles = profiles, .visit = visit}.from(0, kEmpty);
+                     const std::function<void(std::span<const Placement>, Occupancy)>& on_layout) {
+  LayoutWalk{.model = model, .profiles = profiles, .on_layout = on_layout}.from(0, kEmpty);
 }
 
 }  // namespace tangram::mig

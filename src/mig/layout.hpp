@@ -1,7 +1,6 @@
-// Layout: the placements that stand on one GPU, together. It is what people write down
-// ("2g.10gb@4 1g.5gb@6") and what the 723 reachable layouts of an A100 are; the scheduler itself
-// works on Occupancy. One rule: a Layout that was made here is legal: no overlap, legal starts,
-// within the instance limits.
+// Layout: the placements on one GPU together, as in "2g.10gb@4 1g.5gb@6" or the 723 reachable
+// layouts of an A100; the scheduler itself works on Occupancy. A Layout is always legal: no
+// overlap, legal starts, within the instance limits.
 #pragma once
 
 #include <functional>
@@ -15,7 +14,7 @@
 
 namespace tangram::mig {
 
-// A placement as written, before any model has been asked.
+// A placement as text, not checked against a model.
 struct PlacementText {
   std::string profile;
   int start = 0;
@@ -43,10 +42,10 @@ class Layout {
 // "2g.10gb@4"
 [[nodiscard]] std::string to_string(const Model& model, Placement placement);
 
-// Calls `visit` with every reachable layout once, smaller ones first within a branch; placements
-// are sorted by start. `profiles` are those to use: model.representatives() gives the paper's
-// layouts, all profiles also the engine variants within their limits.
+// Calls `on_layout` with every reachable layout once, smaller ones first within a branch;
+// placements are sorted by start. `profiles`: model.representatives() gives the paper's layouts,
+// all profiles also the engine variants within their limits.
 void for_each_layout(const Model& model, std::span<const ProfileIndex> profiles,
-                     const std::function<void(std::span<const Placement>, Occupancy)>& visit);
+                     const std::function<void(std::span<const Placement>, Occupancy)>& on_layout);
 
 }  // namespace tangram::mig

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::mig {
 namespace {
@@ -35,7 +35,7 @@ TEST(ParsePlacement, RefusesAnythingElse) {
     EXPECT_EQ(parsed.error().code, ErrorCode::kInvalid);
     EXPECT_EQ(parsed.error().message,
               "cannot read the placement '" + std::string(text) +
-                  "'; write PROFILE@START, as in 2g.10gb@4, with a start from 0 to 15.");
+                  "'; write PROFILE@START, e.g. 2g.10gb@4, with a start from 0 to 15.");
   }
 }
 
@@ -74,7 +74,7 @@ TEST(Layout, RefusesUnknownProfilesAndIllegalStarts) {
             "a 4g.20gb cannot start at 4 on A100-40GB; allowed: 0.");
 }
 
-TEST(ForEachLayout, VisitsAnA30InOrder) {
+TEST(ForEachLayout, EnumeratesAnA30InOrder) {
   const Model& m = model("A30-24GB");
   const std::vector<ProfileIndex> halves = {testing::profile(m, "2g.12gb"),
                                             testing::profile(m, "4g.24gb")};

@@ -1,5 +1,5 @@
-// The limits on instances that geometry does not tell: who may stand beside whom, with the
-// message. One rule: each pair is tried in both orders, because instances come in any order.
+// The limits on instances beyond geometry: which may be combined, with the message. Each pair is
+// tried in both orders.
 #include "mig/limits.hpp"
 
 #include <string>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::mig {
 namespace {
@@ -52,7 +52,7 @@ TEST(Limits, BesideAllMediaOnlyNoMedia) {
   EXPECT_EQ(broken(m, {"1g.24gb+me.all", "1g.24gb-me"}, "2g.48gb-me"), "");
 }
 
-TEST(Limits, AllMediaNeedsThatNobodyHasAny) {
+TEST(Limits, AllMediaNeedsThatNoInstanceHasAny) {
   const Model& m = model("RTX-PRO-6000-96GB");
   EXPECT_EQ(broken(m, {"1g.24gb"}, "1g.24gb+me.all"),
             "1g.24gb+me.all needs all media engines, but 1g.24gb has some of them.");
@@ -101,7 +101,7 @@ TEST(Limits, OverlappingStartsDoNotCountTwice) {
   EXPECT_FALSE(is_limited(m, ProfileIndex(0)));
 }
 
-TEST(Media, IsToldByTheSuffix) {
+TEST(Media, IsGivenByTheSuffix) {
   EXPECT_EQ(media_of("1g.24gb"), Media::kStandard);
   EXPECT_EQ(media_of("1g.24gb+gfx"), Media::kStandard);
   EXPECT_EQ(media_of("1g.24gb+me"), Media::kExtended);

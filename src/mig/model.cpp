@@ -1,4 +1,4 @@
-// See model.hpp: the questions about a built model that are more than one table look-up.
+// See model.hpp: the queries that are more than one table look-up.
 #include "mig/model.hpp"
 
 #include <algorithm>

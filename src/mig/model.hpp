@@ -1,13 +1,13 @@
-// Model: the MIG geometry of one kind of GPU, and everything that can be known of an occupancy
-// before it occurs. A GPU's occupancy (which memory slices and how many compute slices are
-// taken) is one of a few hundred states, so FragCost, feasible starts and the best start of
-// every state are computed once, when the model is built; asking costs a table look-up.
+// Model: the MIG geometry of one kind of GPU, and everything that follows from an occupancy. A
+// GPU's occupancy (which memory slices and how many compute slices are taken) is one of a few
+// hundred states, so FragCost, feasible starts and the best start of every state are computed once,
+// when the model is built; queries are table look-ups.
 //
-// A Model is immutable; build() refuses a specification that breaks one of the assumptions:
-//  - ranges of memory slices that do not overlap never take more compute slices than there are,
-//    so that "free" is a question about memory slices alone (checked over all states);
+// A Model is immutable; build() rejects a specification that breaks one of the assumptions:
+//  - ranges of memory slices that do not overlap never take more compute slices than there are, so
+// that "free" depends on memory slices only (checked over all states);
 //  - at most 16 memory slices, 16 compute slices, 32 profiles, 60,000 states.
-// One rule: a Model knows nothing of jobs, instances or limits on their number (limits.hpp).
+// A Model knows no jobs, instances or limits on their number (limits.hpp).
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace tangram::mig {
 
-// The place of a profile in its model's list.
+// The index of a profile in its model's list.
 using ProfileIndex = Id<struct ProfileIndexTag, std::uint8_t>;
 
 // One state of a GPU of this model: which memory slices are taken and how many compute slices.
@@ -64,7 +64,7 @@ class Model {
   [[nodiscard]] const std::vector<Profile>& profiles() const { return spec_.profiles; }
   [[nodiscard]] const Profile& profile(ProfileIndex p) const { return spec_.profiles[p.value()]; }
 
-  // The profile of that name; the error names the nearest one and all there are.
+  // The profile of that name; the error names the nearest one and all that exist.
   [[nodiscard]] Result<ProfileIndex> find_profile(std::string_view name) const;
   // A legal placement, free or not; the error lists the legal starts.
   [[nodiscard]] Result<Placement> placement(ProfileIndex profile, int start) const;

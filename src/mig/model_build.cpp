@@ -1,6 +1,6 @@
-// How a Model is built from its specification: check it, group the profiles into geometries,
-// walk all occupancy states from the empty GPU, and fill the tables. One rule: whatever a file
-// or a driver can get wrong is refused here with the reason; after build() nothing is doubted.
+// How a Model is built from its specification: check it, group the profiles into geometries, walk
+// all occupancy states from the empty GPU, and fill the tables. Errors of a file or a driver are
+// rejected here with the reason; later code relies on that.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -16,26 +16,27 @@ namespace {
 constexpr std::size_t kMaxStates = 60'000;
 
 Result<void> check_profile(const ModelSpec& spec, const Profile& p) {
-  const std::string who = cat("profile ", quoted(p.name), " of ", spec.name, ": ");
+  const std::string subject = cat("profile ", quoted(p.name), " of ", spec.name, ": ");
   const auto in_range = [&](const char* what, int value, int highest) -> Result<void> {
     if (value >= 1 && value <= highest) return {};
-    return invalid(cat(who, what, " is ", value, "; allowed: 1 to ", highest, "."));
+    return invalid(cat(subject, what, " is ", value, "; allowed: 1 to ", highest, "."));
   };
   if (p.name.empty() || p.name.find_first_of("@ \t\r\n") != std::string::npos) {
-    return invalid(cat(who, "a profile name must not be empty or contain '@' or white space."));
+    return invalid(cat(subject, "a profile name must not be empty or contain '@' or white space."));
   }
   if (auto ok = in_range("compute_slices", p.compute_slices, spec.compute_slices); !ok) return ok;
   if (auto ok = in_range("memory_slices", p.memory_slices, spec.memory_slices); !ok) return ok;
   if (auto ok = in_range("max_instances", p.max_instances, kMaxMemorySlices); !ok) return ok;
-  if (p.starts.empty()) return invalid(cat(who, "it has no start; give at least one."));
+  if (p.starts.empty()) return invalid(cat(subject, "it has no start; give at least one."));
   std::set<int> seen;
   for (const int start : p.starts) {
     if (start < 0 || start > spec.memory_slices - p.memory_slices) {
-      return invalid(cat(who, "start ", start, " with size ", p.memory_slices, " does not fit in ",
-                         spec.memory_slices, " memory slices; allowed: 0 to ",
+      return invalid(cat(subject, "start ", start, " with size ", p.memory_slices,
+                         " does not fit in ", spec.memory_slices, " memory slices; allowed: 0 to ",
                          spec.memory_slices - p.memory_slices, "."));
     }
-    if (!seen.insert(start).second) return invalid(cat(who, "start ", start, " is given twice."));
+    if (!seen.insert(start).second)
+      return invalid(cat(subject, "start ", start, " is given twice."));
   }
   return {};
 }
@@ -102,8 +103,8 @@ void Model::group_geometries() {
   }
 }
 
-// Breadth first from the empty GPU. What can follow a state depends on the state alone, so this
-// meets every reachable layout's state without walking the layouts.
+// Breadth first from the empty GPU. The successors of a state depend on the state only, so this
+// reaches every layout's state without enumerating the layouts.
 Result<void> Model::enumerate_states() {
   const std::size_t keys = key(1U << spec_.memory_slices, 0);
   state_of_key_.assign(keys, kNoState);

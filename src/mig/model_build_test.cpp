@@ -1,5 +1,5 @@
-// What Model::build refuses, each kind with its whole message: a model file's author or a driver's
-// bug report has nothing else to go by.
+// What Model::build rejects, each with its whole message, which is all that the author of a model
+// file or a bug report has.
 #include <limits>
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "mig/model.hpp"
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::mig {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using testing::made_profile;
 using testing::made_spec;
 
-// Quarters and halves of a GPU with 4 slices; the tests spoil one thing of it.
+// Quarters and halves of a GPU with 4 slices; each test breaks one part of it.
 ModelSpec good() {
   return made_spec(
       4, 4, {made_profile("1g", 1, 1, {0, 1, 2, 3}, 4), made_profile("2g", 2, 2, {0, 2}, 2)});
@@ -81,30 +81,31 @@ TEST(ModelBuild, RefusesTheSameNameTwice) {
 }
 
 TEST(ModelBuild, RefusesProfileNumbersOutOfRange) {
-  const std::string who = "profile 'p' of toy: ";
+  const std::string subject = "profile 'p' of toy: ";
   EXPECT_EQ(refusal_of_first(made_profile("p", 0, 1, {0})),
-            who + "compute_slices is 0; allowed: 1 to 4.");
+            subject + "compute_slices is 0; allowed: 1 to 4.");
   EXPECT_EQ(refusal_of_first(made_profile("p", 5, 1, {0})),
-            who + "compute_slices is 5; allowed: 1 to 4.");
+            subject + "compute_slices is 5; allowed: 1 to 4.");
   EXPECT_EQ(refusal_of_first(made_profile("p", 1, 0, {0})),
-            who + "memory_slices is 0; allowed: 1 to 4.");
+            subject + "memory_slices is 0; allowed: 1 to 4.");
   EXPECT_EQ(refusal_of_first(made_profile("p", 1, 5, {0})),
-            who + "memory_slices is 5; allowed: 1 to 4.");
+            subject + "memory_slices is 5; allowed: 1 to 4.");
   EXPECT_EQ(refusal_of_first(made_profile("p", 1, 1, {0}, 0)),
-            who + "max_instances is 0; allowed: 1 to 16.");
+            subject + "max_instances is 0; allowed: 1 to 16.");
   EXPECT_EQ(refusal_of_first(made_profile("p", 1, 1, {0}, 17)),
-            who + "max_instances is 17; allowed: 1 to 16.");
+            subject + "max_instances is 17; allowed: 1 to 16.");
 }
 
 TEST(ModelBuild, RefusesStartsThatDoNotFit) {
-  const std::string who = "profile 'p' of toy: ";
+  const std::string subject = "profile 'p' of toy: ";
   EXPECT_EQ(refusal_of_first(made_profile("p", 1, 1, {})),
-            who + "it has no start; give at least one.");
+            subject + "it has no start; give at least one.");
   EXPECT_EQ(refusal_of_first(made_profile("p", 2, 2, {0, 3})),
-            who + "start 3 with size 2 does not fit in 4 memory slices; allowed: 0 to 2.");
+            subject + "start 3 with size 2 does not fit in 4 memory slices; allowed: 0 to 2.");
   EXPECT_EQ(refusal_of_first(made_profile("p", 2, 2, {-1})),
-            who + "start -1 with size 2 does not fit in 4 memory slices; allowed: 0 to 2.");
-  EXPECT_EQ(refusal_of_first(made_profile("p", 2, 2, {0, 2, 0})), who + "start 0 is given twice.");
+            subject + "start -1 with size 2 does not fit in 4 memory slices; allowed: 0 to 2.");
+  EXPECT_EQ(refusal_of_first(made_profile("p", 2, 2, {0, 2, 0})),
+            subject + "start 0 is given twice.");
 }
 
 // start + size must not wrap around.

@@ -1,10 +1,10 @@
-// A built model's questions by name and by state, and what it does when we ask wrongly. All states
-// of all models are compared with a naive reference in tests/mig.
+// A built model's queries by name and by state, and wrong queries. All states of all models are
+// compared with a naive reference in tests/mig.
 #include "mig/model.hpp"
 
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::mig {
 namespace {

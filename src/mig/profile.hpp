@@ -1,7 +1,7 @@
-// Profile: one kind of GPU instance that a model offers, and where it may be created. The words
-// are NVIDIA's and the paper's (§II-A, Table I): a profile takes compute slices and a range of
-// memory slices; a placement is that range, given by its start. One rule: a placement's size is
-// the profile's memory slices, never computed from its compute slices (3g has size 4).
+// Profile: one kind of GPU instance that a model offers, and where it may be created. The words are
+// NVIDIA's and the paper's (§II-A, Table I): a profile takes compute slices and a range of memory
+// slices; a placement is that range, given by its start. A placement's size is the profile's memory
+// slices, never derived from its compute slices (3g has size 4).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr int kMaxMemorySlices = 16;
 inline constexpr int kMaxComputeSlices = 16;
 inline constexpr int kMaxProfiles = 32;
 
-// What a profile takes of the GPU's media engines; told by the suffix of its name. Profiles that
+// What a profile takes of the GPU's media engines, as the suffix of its name says. Profiles that
 // differ only here (or in graphics) have the same geometry and count once in FragCost.
 enum class Media : std::uint8_t {
   kStandard,  // no suffix, or +gfx
@@ -28,18 +28,18 @@ enum class Media : std::uint8_t {
   kNone,      // -me: no media engine
 };
 
-// The media kind that a profile name tells ("1g.24gb+me.all" → kAll).
+// The media kind of a profile name ("1g.24gb+me.all" → kAll).
 [[nodiscard]] Media media_of(std::string_view profile_name);
 
-// The profile of `names` that somebody who wrote `typed` most likely meant: of a name with its
-// right form, as another GPU's 3g.40gb, the one of as many compute slices whose memory is nearest;
-// else the one most alike in letters.
+// The profile of `names` that a user who typed `typed` most likely meant: for a well-formed name,
+// as another GPU's 3g.40gb, the one with as many compute slices whose memory is nearest; else the
+// most similar spelling.
 [[nodiscard]] std::optional<std::string_view> nearest_profile(std::string_view typed,
                                                               std::span<const std::string> names);
 
 inline constexpr int kUnknown = -1;
 
-// What the driver reports of a profile besides its geometry; kUnknown where nobody has seen it.
+// What the driver reports of a profile besides its geometry; kUnknown if unconfirmed.
 struct ProfileFacts {
   int memory_mib = kUnknown;
   int nvml_enum = kUnknown;  // argument of nvmlDeviceGetGpuInstanceProfileInfo

@@ -39,8 +39,8 @@ bool is_possible(const ReportedPlacement& p) {
          p.start <= kMaxMemorySlices - p.size;
 }
 
-// The reported count is wrong on some boards (A30), so only the engine variants, which geometry
-// does not limit, are taken at their word.
+// The reported count is wrong on some boards (A30), so it is used for the engine variants only,
+// which geometry does not limit.
 int most_instances(const Profile& p, int reported) {
   const Media media = media_of(p.name);
   if (media == Media::kExtended || media == Media::kAll) return std::max(1, reported);

@@ -1,6 +1,6 @@
-// From what NVML reports of a GPU to a ModelSpec. The device room asks the driver; the rules of
-// what the answers mean (which number is a size, how a profile is named) are geometry and live
-// here, where they are tested without a driver. One rule: placements are taken as reported.
+// From what NVML reports of a GPU to a ModelSpec. The device module reads the driver; what the
+// values mean (which number is a size, how a profile is named) is geometry and is here, where it is
+// tested without a driver. Placements are taken as reported.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ struct ReportedGpu {
 // applied to the GPU's size in whole GB, rounded.
 [[nodiscard]] std::string profile_name(const ReportedProfile& profile, int memory_total_mib);
 
-// The specification of a model of that name; the error says which report contradicts itself.
+// Builds the specification of a model of that name; the error says which part of the report
+// contradicts itself.
 [[nodiscard]] Result<ModelSpec> spec_of(const std::string& model_name, const ReportedGpu& gpu);
 
 }  // namespace tangram::mig

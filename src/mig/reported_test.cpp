@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::mig {
 namespace {

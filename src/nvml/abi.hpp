@@ -1,8 +1,7 @@
-// The ABI of NVIDIA's management library: result codes, constants and structs, as far as Tangram
-// or its emulator uses them. These are our own declarations of published facts; no header of
-// NVIDIA's is needed to build. It is a room of its own because both sides of the border need it:
-// `device` calls the library, `emulator` is one. One rule: nothing here but layout and numbers,
-// and every size and offset is asserted.
+// The ABI of NVIDIA's management library: result codes, constants and structs, as far as Tangram or
+// its emulator uses them. Our own declarations of published facts; no NVIDIA header is needed. A
+// module of its own because `device` calls the library and `emulator` implements it. Every size and
+// offset is asserted.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +59,7 @@ inline constexpr unsigned kMigOff = 0;
 inline constexpr unsigned kMigOn = 1;
 inline constexpr unsigned kNoInstanceId = 0xFFFFFFFFU;  // in process and event records
 
-// Numbers that ask for a profile; what the answer calls `id` is another number.
+// Profile numbers, as arguments; the `id` in the result is another number.
 inline constexpr unsigned kGiProfileCount = 0x12;
 inline constexpr unsigned kGiProfile1SliceRev2 = 9;  // double memory
 inline constexpr unsigned kCiProfileCount = 9;

@@ -1,7 +1,6 @@
-// The functions of NVML that the device room calls, with their C signatures. The emulator defines
-// them (and more), the device room looks them up by name, so a signature that one side has wrong
-// does not compile on the other. One rule: a name here is one that drivers since R460 export,
-// unless its comment says from when.
+// The functions of NVML that the device module calls, with their C signatures. The emulator defines
+// them (and more) and the device module looks them up by name, so a signature that is wrong on one
+// side does not compile. Drivers since R460 export each of them, unless its comment says from when.
 #pragma once
 
 #include "nvml/abi.hpp"

@@ -49,7 +49,7 @@ struct Search {
     if (then >= before || !enough_gain(node, before, then)) return;
     const std::tuple key(then - before, !intra, !slot.reuse, job.id, slot.gpu, -int{slot.start});
     if (best && !(key < best_key)) return;
-    best = core::Move{job.id, from, slot, core::MoveKind::kAsked, e.job};
+    best = core::Move{job.id, from, slot, core::MoveKind::kRequested, e.job};
     best_key = key;
     gain = before - then;
     from_start = e.placement.start;

@@ -91,7 +91,7 @@ Result<MoveExplanation> explain_move_made(const core::Scheduler& before, Instant
   after.step(at, event, actions);
   const core::MoveReport* made = begun_in(actions, job);
   if (made == nullptr) {
-    return not_found(cat("no move of job ", job.value(), " was begun in that step."));
+    return not_found(cat("no move of job ", job.value(), " began in that step."));
   }
   const bool by_method =
       made->kind == core::MoveKind::kIntra || made->kind == core::MoveKind::kInter;
@@ -104,7 +104,7 @@ Result<MoveExplanation> explain_move_made(const core::Scheduler& before, Instant
     }
   }
   return failed(cat("the step in which the move of job ", job.value(),
-                    " was begun did too much at once for its decision to be rebuilt."));
+                    " began did too much else to rebuild the decision."));
 }
 
 MoveExplanation explain_move(const core::Node& node, core::GpuId to) {

@@ -1,6 +1,6 @@
-// Why a move: all moves that the paper's method weighs for a GPU that a job has left, with what
-// they are weighed by. Computed on request, of the present or of a step of the past. One rule: the
-// first one is the one next_move gives; a test holds the two together.
+// Why a move was made: all moves that the paper's method considers for a GPU that a job has left,
+// with their measures. Computed on request, of the present or of a past step. The first one is the
+// one that next_move returns; a test compares the two.
 #pragma once
 
 #include <vector>
@@ -24,17 +24,17 @@ struct ExplainedMove {
 };
 
 struct MoveExplanation {
-  bool busy = false;  // the question asked: intra-GPU if Busy, inter-GPU if Lazy
+  bool busy = false;  // considered: intra-GPU moves if Busy, inter-GPU if Lazy
   mig::FragCost present;
   std::vector<ExplainedMove> candidates;  // the preferred first; only those that may be made
 };
 
 [[nodiscard]] MoveExplanation explain_move(const core::Node& node, core::GpuId to);
 
-// Of a move that the step (at, event) began by itself; `before` is the scheduler before it. The
-// first candidate is the move that was made. An error if that step began no such move, or did so
-// much else that the decision cannot be rebuilt, or a policy of another kind made it; never a wrong
-// answer.
+// Explains a move that the step (at, event) began by itself; `before`: the scheduler before it. The
+// first candidate is the move that was made. Fails if that step began no such move, or did so much
+// else that the decision cannot be rebuilt, or another kind of policy made it; never returns a
+// wrong answer.
 [[nodiscard]] Result<MoveExplanation> explain_move_made(const core::Scheduler& before, Instant at,
                                                         const core::Event& event, core::JobId job);
 

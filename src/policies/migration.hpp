@@ -1,6 +1,6 @@
-// The migration policies: what to do for the GPU that a job has left (§IV-D). Each answers with at
-// most one move and is asked again when that move is over. Loads and FragCosts are those of the
-// GPUs as if all moves under way were over; feasibility is that of the GPUs as they are.
+// The migration policies: what to do for a GPU that a job has left (§IV-D). Each returns at most
+// one move and is called again when that move has ended. Loads and FragCosts are those of the GPUs
+// as if all moves under way had ended; feasibility is that of the GPUs as they are.
 #pragma once
 
 #include "core/node.hpp"
@@ -16,11 +16,11 @@ core::Answer both_next_move(const core::Node&, core::GpuId);
 core::Answer inter_next_move_plain(const core::Node&, core::GpuId);
 core::Answer both_next_move_plain(const core::Node&, core::GpuId);
 
-// Lazy or Busy as if all moves under way were over.
+// Lazy or Busy as if all moves under way had ended.
 [[nodiscard]] inline bool busy_after_moves(const core::Node& node, core::GpuId g) {
   return node.index().ranks(node.gpu(g).model).busy(node.gpu(g).projected);
 }
-// Whether an intra-GPU move gains as much FragCost as the restraint asks for; the costs are those
+// Whether an intra-GPU move gains as much FragCost as the restraint requires; the costs are those
 // of Node::cost.
 [[nodiscard]] bool enough_gain(const core::Node& node, std::int64_t before, std::int64_t after);
 // The condition of §IV-D step 1: after the move the target's load is strictly below the source's.

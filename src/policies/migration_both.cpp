@@ -1,6 +1,6 @@
-// `both` (the paper's method), `off`, and the plain oracles. A Busy GPU asks the intra-GPU
-// question, a Lazy one the inter-GPU question; when a move makes it Busy, the next question is the
-// intra-GPU one (§IV-D; the last point is ours).
+// `both` (the paper's method), `off`, and the plain oracles. Intra-GPU moves for a Busy GPU,
+// inter-GPU moves for a Lazy one; when a move makes it Busy, intra-GPU moves follow (§IV-D; the
+// last point is ours).
 #include <tuple>
 
 #include "core/restraint.hpp"

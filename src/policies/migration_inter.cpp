@@ -50,7 +50,7 @@ struct Search {
     }
   }
 
-  // Some job would come but for the waiting one: asked again when that one has its place.
+  // A job would move here but for the waiting one: planned again when that one is placed.
   void note_barred(mig::ProfileIndex profile, int used) {
     const core::Ranks& ranks = node.index().ranks(gpu.model);
     const std::size_t group = ranks.group(profile, used);
@@ -72,7 +72,7 @@ struct Search {
   }
 };
 
-// protect_head: whether it forbids every start of the profile here, whichever job would come.
+// protect_head: whether it forbids every start of the profile here, for any job.
 bool barred_by_head(const core::Node& node, core::GpuId to, mig::ProfileIndex p) {
   if (!node.tuning().restraint.protect_head || node.queue_head() == core::kNoJob) return false;
   const auto name = node.find_name(node.model(to).profile(p).name);
@@ -83,7 +83,7 @@ bool barred_by_head(const core::Node& node, core::GpuId to, mig::ProfileIndex p)
   return !target && restrained.any;
 }
 
-// A job in its cooldown that would qualify once that is over.
+// A job in its cooldown that would qualify after it.
 void note_cooling(const core::Node& node, core::GpuId to, core::Restrained& restrained) {
   const core::Gpu& gpu = node.gpu(to);
   const mig::Model& model = node.model(gpu.model);

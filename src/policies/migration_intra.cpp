@@ -10,8 +10,8 @@
 namespace tangram::policies {
 namespace {
 
-// Whether any free start would be better for the instance than its own. Asked before the job's
-// record is looked at: on most GPUs no move gains anything, and a record is a cache line far away.
+// Whether any free start would be better for the instance than its own. Checked before the job's
+// record is read: on most GPUs no move gains anything, and a record is a distant cache line.
 bool could_gain(const core::Node& node, const core::Gpu& gpu, const core::Entry& e,
                 std::int64_t present) {
   const mig::Model& model = node.model(gpu.model);

@@ -38,7 +38,7 @@ std::optional<Offer> offer_of(const core::Node& node, const core::Shelf& shelf,
   return Offer{&shelf, &order, *profile, rank, scale * order.ranks[rank].units};
 }
 
-// The lowest GPU among the states of the offer: with something to reuse, and at all.
+// The lowest GPU among the states of the offer: with an instance to reuse, and of all.
 struct Lowest {
   std::uint32_t reusable = GpuSet::kNone;
   std::uint32_t any = GpuSet::kNone;

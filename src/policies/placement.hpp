@@ -1,6 +1,6 @@
-// The keys of the placement policies, one function per file, and what several of them ask. The
-// smallest key wins, compared part by part. All assume what core/candidates.hpp guarantees: the
-// slot is legal, free and within the limits.
+// The keys of the placement policies, one function per file, and shared helpers. The smallest key
+// wins, compared part by part. All rely on core/candidates.hpp: the slot is legal, free and within
+// the limits.
 #pragma once
 
 #include <optional>

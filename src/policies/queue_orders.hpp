@@ -1,5 +1,5 @@
-// The orders of the waiting jobs. `fcfs` is the paper's (§IV-C step 5); the two others belong to
-// baselines. Whatever the order, it is strict: only the first may start.
+// The orders of the waiting jobs. `fcfs` is the paper's (§IV-C step 5); the other two belong to
+// baselines. Every order is strict: only the first job may start.
 #pragma once
 
 #include <tuple>

@@ -1,5 +1,5 @@
-// The table of policies: every placement, queue and migration policy by name. One rule: a policy
-// is one function in one file; it exists when it has a row in registry.cpp.
+// The table of policies: every placement, queue and migration policy by name. Each is one function
+// in one file, with a row in registry.cpp.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace tangram::policies {
 [[nodiscard]] std::span<const core::QueuePolicy> queue_policies();
 [[nodiscard]] std::span<const core::MigrationPolicy> migration_policies();
 
-// By name; the error names the nearest and all there are.
+// Finds a policy by name; the error names the nearest one and all that exist.
 [[nodiscard]] Result<const core::PlacementPolicy*> find_placement(std::string_view name);
 [[nodiscard]] Result<const core::QueuePolicy*> find_queue(std::string_view name);
 [[nodiscard]] Result<const core::MigrationPolicy*> find_migration(std::string_view name);

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "files/descriptor.hpp"
-#include "files/read_file.hpp"
+#include "os/descriptor.hpp"
+#include "os/read_file.hpp"
 #include "shim/system.hpp"
 
 namespace tangram::shim {
@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 
 // 0, or why it failed.
 int write_to(const std::string& path, std::string_view text) {
-  const files::Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const os::Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.ok()) return errno;
   return ::write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
 }
 
 // The number after `key` in a file of "key number" lines; 0 if there is none.
 std::uint64_t number_in(const std::string& path, std::string_view key) {
-  const auto text = files::read_file(path, "state of a cgroup", 65'536);
+  const auto text = os::read_file(path, "state of a cgroup", 65'536);
   if (!text) return 0;
   std::istringstream words(*text);
   std::string name;
@@ -59,21 +59,21 @@ Result<void> limit(const api::RunSpec& spec, std::string_view controller, std::s
   const std::string path = cat(spec.cgroup, "/", file);
   int code = write_to(path, value);
   if (code == ENOENT || code == EACCES) {
-    // The controller may only have to be handed down by the folder above.
+    // The parent may not have enabled the controller yet.
     const std::string above = fs::path(spec.cgroup).parent_path().string();
     write_to(above + "/cgroup.subtree_control", cat("+", controller));
     code = write_to(path, value);
   }
   if (code == 0) return {};
   return failed(cat("cannot limit the run by ", tangram::quoted(path), " to ", value, ": ",
-                    why(code), ". The cgroup needs the ", controller,
-                    " controller of cgroup v2; enable it above the folder, or ask for no such "
+                    errno_text(code), ". The cgroup needs the ", controller,
+                    " controller of cgroup v2; enable it in the parent folder, or remove the "
                     "limit."));
 }
 
 Result<void> make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
-    return system_failure("make the run's cgroup", path, errno);
+    return system_failure("create the run's cgroup", path, errno);
   }
   struct statfs about{};
   if (::statfs(path.c_str(), &about) != 0 || about.f_type != CGROUP2_SUPER_MAGIC) {
@@ -83,7 +83,7 @@ Result<void> make_folder(const std::string& path) {
   }
   if (number_in(path + "/cgroup.events", "populated") == 0) return {};
   return failed(cat("cannot use ", tangram::quoted(path),
-                    " as the run's cgroup: processes live in it already. Name another."));
+                    " as the run's cgroup: it already has processes. Use another."));
 }
 
 Result<void> set_limits(const api::RunSpec& spec) {
@@ -102,8 +102,8 @@ Result<void> make_cgroup(const api::RunSpec& spec) {
   if (spec.cgroup.empty()) {
     if (!spec.cpu_percent && !spec.memory_bytes) return {};
     return failed(
-        "cannot limit the CPU or memory of the run: it has no cgroup. Ask for no such limit, or "
-        "give the daemon a cgroup v2 folder.");
+        "cannot limit the CPU or memory of the run: it has no cgroup. Remove the limit, or "
+        "configure a cgroup v2 folder for the daemon (jobs.cgroup).");
   }
   if (auto made = make_folder(spec.cgroup); !made) return made;
   auto limited = set_limits(spec);
@@ -114,7 +114,7 @@ Result<void> make_cgroup(const api::RunSpec& spec) {
 std::vector<pid_t> cgroup_members(const std::string& path) {
   std::vector<pid_t> members;
   for (const std::string& folder : tree(path)) {
-    const auto text = files::read_file(folder + "/cgroup.procs", "list of a cgroup", 16U << 20U);
+    const auto text = os::read_file(folder + "/cgroup.procs", "list of a cgroup", 16U << 20U);
     if (!text) continue;
     std::istringstream words(*text);
     for (pid_t pid = 0; words >> pid;) members.push_back(pid);

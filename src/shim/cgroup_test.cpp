@@ -1,10 +1,10 @@
-// Runs in a cgroup of their own. Needs a cgroup v2 folder we may write; skipped visibly without.
+// Runs in a cgroup of their own. Needs a writable cgroup v2 folder; skipped without.
 #include "shim/cgroup.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shim/test_run.hpp"
+#include "tests/support/shim/run.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -14,8 +14,8 @@ using ::testing::HasSubstr;
 using testing::is_gone;
 using testing::TestRun;
 
-// Where a test may make cgroups; empty if nowhere.
-std::string place() {
+// Where a test can create cgroups; empty if nowhere.
+std::string find_cgroup_root() {
   for (const std::string root : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
     api::RunSpec spec;
     spec.cgroup = cat(root, "/tangram-test-place-", ::getpid());
@@ -29,7 +29,7 @@ std::string place() {
 class ShimCgroup : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = place();
+    root_ = find_cgroup_root();
     if (root_.empty()) GTEST_SKIP() << "needs a cgroup v2 folder that can be written";
   }
   void use(TestRun& run) const {
@@ -48,7 +48,7 @@ TEST_F(ShimCgroup, HoldsTheJobAndIsRemoved) {
   EXPECT_FALSE(std::filesystem::exists(run.spec.cgroup));
 }
 
-TEST_F(ShimCgroup, KillsWhatIsInIt) {
+TEST_F(ShimCgroup, KillsAllProcessesInIt) {
   TestRun run("setsid sh -c 'env -i /bin/sleep 1000 & sleep 1000' & echo up; exec sleep 1000");
   use(run);
   run.start();
@@ -58,7 +58,7 @@ TEST_F(ShimCgroup, KillsWhatIsInIt) {
   EXPECT_FALSE(std::filesystem::exists(run.spec.cgroup));
 }
 
-TEST_F(ShimCgroup, FindsWhatAKilledShimLeftEvenWithoutATag) {
+TEST_F(ShimCgroup, FindsProcessesOfAKilledShimWithoutTheTag) {
   TestRun run("");
   run.spec.command = {"sh", "-c",
                       cat("setsid env -i /bin/sh -c 'echo $$ > ", run.base().at("left"),
@@ -92,7 +92,7 @@ TEST_F(ShimCgroup, FreezesAndThaws) {
   client.send(R"({"do":"freeze","id":3})");
   EXPECT_EQ(client.next_with("done")->at("ok"), true);
   client.send(R"({"do":"stop"})");
-  EXPECT_EQ(run.record().signal, SIGKILL);  // it does not go on to end
+  EXPECT_EQ(run.record().signal, SIGKILL);  // it is not thawed for SIGTERM
 }
 
 TEST_F(ShimCgroup, ALimitThatCannotBeSetFailsTheRun) {
@@ -115,7 +115,7 @@ TEST_F(ShimCgroup, IsNotSharedWithLivingProcesses) {
   second.spec.cgroup = first.spec.cgroup;
   const auto record = second.run();
   EXPECT_EQ(record.code, 126);
-  EXPECT_THAT(record.reason, HasSubstr("processes live in it"));
+  EXPECT_THAT(record.reason, HasSubstr("already has processes"));
   EXPECT_EQ(processes_of({.tag = first.spec.tag}).size(), 1U);
 }
 
@@ -125,9 +125,9 @@ TEST(ShimLimits, WithoutACgroupAreRefused) {
   auto record = run.run();
   EXPECT_EQ(record.code, 126);
   EXPECT_THAT(record.reason, HasSubstr("has no cgroup"));
-  TestRun elsewhere("true");
-  elsewhere.spec.cgroup = elsewhere.base().at("folder");
-  record = elsewhere.run();
+  TestRun outside("true");
+  outside.spec.cgroup = outside.base().at("folder");
+  record = outside.run();
   EXPECT_EQ(record.code, 126);
   EXPECT_THAT(record.reason, HasSubstr("not in a cgroup v2 file system"));
 }

@@ -16,16 +16,16 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 
 namespace tangram::shim {
 namespace {
 
-using Outcome = std::optional<ChildFailure>;  // none: done
+using Outcome = std::optional<ChildFailure>;  // nullopt: success
 
-Outcome fails(Step step) { return ChildFailure{.step = step, .error = errno}; }
+Outcome failure_at(Step step) { return ChildFailure{.step = step, .error = errno}; }
 
-// The shim's own handling of signals is not the job's business.
+// The job must not inherit the shim's signal handling.
 void reset_signals() {
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
@@ -34,33 +34,34 @@ void reset_signals() {
 
 Outcome enter_cgroup(const std::string& path) {
   if (path.empty()) return std::nullopt;
-  const files::Descriptor file(::open((path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.ok() || ::write(file.get(), "0", 1) != 1) return fails(Step::kCgroup);
+  const os::Descriptor file(::open((path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.ok() || ::write(file.get(), "0", 1) != 1) return failure_at(Step::kCgroup);
   return std::nullopt;
 }
 
 Outcome connect_streams(int out, int err) {
-  const files::Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const os::Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null.ok() || ::dup2(null.get(), STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 ||
       ::dup2(err, STDERR_FILENO) < 0) {
-    return fails(Step::kStreams);
+    return failure_at(Step::kStreams);
   }
-  // Whatever else is open belongs to the shim. (A kernel without it: all is close-on-exec anyway.)
+  // All other descriptors are the shim's. (Old kernels lack this call; all are close-on-exec
+  // anyway.)
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
   return std::nullopt;
 }
 
 Outcome become_user(const api::RunSpec::User& user) {
   if (user.uid != 0) {
-    // Not root: it could then regain nothing even by a program with capabilities of its own.
+    // Not for root. Without it, a program with file capabilities could regain some.
     for (int capability = 0; capability <= CAP_LAST_CAP; ++capability) {
       ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
     }
   }
   const std::vector<gid_t> groups(user.groups.begin(), user.groups.end());
-  if (::setgroups(groups.size(), groups.data()) != 0) return fails(Step::kUser);
-  if (::setresgid(user.gid, user.gid, user.gid) != 0) return fails(Step::kUser);
-  if (::setresuid(user.uid, user.uid, user.uid) != 0) return fails(Step::kUser);
+  if (::setgroups(groups.size(), groups.data()) != 0) return failure_at(Step::kUser);
+  if (::setresgid(user.gid, user.gid, user.gid) != 0) return failure_at(Step::kUser);
+  if (::setresuid(user.uid, user.uid, user.uid) != 0) return failure_at(Step::kUser);
   return std::nullopt;
 }
 
@@ -68,31 +69,31 @@ Outcome drop_capabilities() {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   const __user_cap_data_struct none[2]{};
-  if (::syscall(SYS_capset, &header, none) != 0) return fails(Step::kPrivileges);
+  if (::syscall(SYS_capset, &header, none) != 0) return failure_at(Step::kPrivileges);
   return std::nullopt;
 }
 
-// Root's own jobs keep root's capabilities: who owns the files of root owns the machine anyway.
-Outcome give_up_rights(const api::RunSpec& spec) {
+// Jobs of root keep root's capabilities, since they can write all files of root anyway.
+Outcome drop_privileges(const api::RunSpec& spec) {
   if (spec.user && ::geteuid() == 0) {
     if (auto failure = become_user(*spec.user)) return failure;
     if (spec.user->uid != 0) {
       if (auto failure = drop_capabilities()) return failure;
     }
   }
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fails(Step::kPrivileges);
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failure_at(Step::kPrivileges);
   return std::nullopt;
 }
 
-// After the change of user, which would have cleared it.
-void die_with(int shim_pid) {
+// Called after the change of user, which clears the setting.
+void set_parent_death_signal(int shim_pid) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != shim_pid) ::_exit(126);  // it died before we asked to be told
+  if (::getppid() != shim_pid) ::_exit(126);  // the shim died before prctl()
 }
 
 Outcome enter_directory(const std::string& directory) {
   if (!directory.starts_with('/')) return ChildFailure{.step = Step::kRelativeDirectory};
-  if (::chdir(directory.c_str()) != 0) return fails(Step::kDirectory);
+  if (::chdir(directory.c_str()) != 0) return failure_at(Step::kDirectory);
   return std::nullopt;
 }
 
@@ -110,7 +111,7 @@ std::optional<__rlimit_resource> find_resource(std::string_view name) {
   return found->second;
 }
 
-// As the user, who may lower them or keep them, but not take more than the shim itself has.
+// Called as the user, who may lower limits but not exceed the shim's hard limits.
 Outcome set_limits(const std::map<std::string, api::ResourceLimit>& limits) {
   unsigned index = 0;
   for (const auto& [name, limit] : limits) {
@@ -126,10 +127,10 @@ Outcome set_limits(const std::map<std::string, api::ResourceLimit>& limits) {
   return std::nullopt;
 }
 
-struct Words {
+struct ExecStrings {
   std::vector<std::string> texts;
   std::vector<char*> pointers;
-  // Once all texts are there: they may move until then.
+  // Called when `texts` is complete: pointers into it are invalidated by later additions.
   char** list() {
     for (std::string& text : texts) pointers.push_back(text.data());
     pointers.push_back(nullptr);
@@ -137,8 +138,8 @@ struct Words {
   }
 };
 
-Words environment_of(const api::RunSpec& spec) {
-  Words words;
+ExecStrings environment_of(const api::RunSpec& spec) {
+  ExecStrings words;
   for (const auto& [name, value] : spec.environment) {
     if (name != api::kRunTag) words.texts.push_back(cat(name, "=", value));
   }
@@ -148,21 +149,21 @@ Words environment_of(const api::RunSpec& spec) {
 
 Outcome prepare(const Launch& launch, int shim_pid) {
   reset_signals();
-  if (::setsid() < 0) return fails(Step::kSession);
+  if (::setsid() < 0) return failure_at(Step::kSession);
   if (auto failure = enter_cgroup(launch.spec.cgroup)) return failure;
   if (auto failure = connect_streams(launch.out, launch.err)) return failure;
   ::umask(launch.spec.umask);
-  if (auto failure = give_up_rights(launch.spec)) return failure;
-  die_with(shim_pid);
+  if (auto failure = drop_privileges(launch.spec)) return failure;
+  set_parent_death_signal(shim_pid);
   return enter_directory(launch.spec.directory);
 }
 
 }  // namespace
 
 void become_job(const Launch& launch, int failures, int shim_pid) {
-  // Memory is taken before the limits, which may leave none.
-  Words command{.texts = launch.command, .pointers = {}};
-  Words environment = environment_of(launch.spec);
+  // Allocated before the limits are set, which may prevent allocation.
+  ExecStrings command{.texts = launch.command, .pointers = {}};
+  ExecStrings environment = environment_of(launch.spec);
   char** const arguments = command.list();
   char** const variables = environment.list();
   Outcome failure = prepare(launch, shim_pid);
@@ -171,9 +172,9 @@ void become_job(const Launch& launch, int failures, int shim_pid) {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    environ = variables;  // execvp() looks for PATH here
+    environ = variables;  // execvp() reads PATH from it
     ::execvp(arguments[0], arguments);
-    failure = fails(Step::kExecute);
+    failure = failure_at(Step::kExecute);
   }
   [[maybe_unused]] const ssize_t written = ::write(failures, &*failure, sizeof(*failure));
   ::_exit(126);

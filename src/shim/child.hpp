@@ -1,6 +1,6 @@
-// The child between fork and exec: everything that turns a copy of the shim into a process of the
-// job. One rule: rights are given up before anything that the user named is touched, so a folder or
-// a program is reached with the user's rights and never with the shim's.
+// The child between fork() and exec(): turns a copy of the shim into a process of the job.
+// Privileges are dropped before anything that the user named is accessed, so the directory and the
+// program are accessed with the user's rights and never with the shim's.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tangram::shim {
 
-// What the child tells its parent when it could not become the job.
+// Written by the child to its parent when a step failed.
 enum class Step : int {
   kSession,
   kCgroup,
@@ -26,17 +26,17 @@ enum class Step : int {
 struct ChildFailure {
   Step step = Step::kExecute;
   int error = 0;
-  unsigned limit = 0;  // kLimit: which one, in the order of the map
+  unsigned limit = 0;  // kLimit, kUnknownLimit: index in spec.resource_limits
 };
 
 struct Launch {
   const api::RunSpec& spec;
   const std::vector<std::string>& command;  // the job's own, or the probe's
-  int out;                                  // become standard output and error
-  int err;
+  int out;                                  // becomes standard output
+  int err;                                  // becomes standard error
 };
 
-// Never returns: the process is the job, or has written a ChildFailure to `failures` and ended.
+// Never returns: executes the job, or writes a ChildFailure to `failures` and exits.
 [[noreturn]] void become_job(const Launch& launch, int failures, int shim_pid);
 
 }  // namespace tangram::shim

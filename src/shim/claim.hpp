@@ -1,7 +1,6 @@
-// Claim: this shim's right to run what is in a folder, once and never again, and the place that was
-// set aside for its end. One rule: the job is started only after all three of lock, exit and
-// started are on the disk, so that neither a second shim, a crash nor a full disk can run it twice
-// or lose how it ended.
+// Claim: the right of this shim to run the job of a run folder, once, and the disk space reserved
+// for its exit record. The job is started only after the files lock, exit and started are durable,
+// so that neither a second shim, a crash nor a full disk can run it twice or lose its exit record.
 #pragma once
 
 #include <chrono>
@@ -10,7 +9,7 @@
 
 #include "api/run_spec.hpp"
 #include "base/error.hpp"
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::shim {
@@ -23,33 +22,33 @@ struct Refusal {
 
 class Claim {
  public:
-  // Takes the lock, which is kept as long as the claim; refused if it is held or the run was
-  // started before. `folder` stays open as long as the claim.
+  // Takes the lock, which is held until the Claim is destroyed. Refused if another shim holds it or
+  // the run was started before. `folder` must stay open that long.
   [[nodiscard]] static std::expected<Claim, Refusal> take(int folder);
 
-  // Sets the exit file aside.
-  [[nodiscard]] std::expected<void, Refusal> set_aside();
-  // From here on the run counts as started.
+  // Creates the exit file with its full size.
+  [[nodiscard]] std::expected<void, Refusal> reserve_exit_file();
+  // Records the run as started.
   [[nodiscard]] std::expected<void, Refusal> mark_started(const std::string& tag) const;
 
-  // Fills the exit file; tries again for a while when the disk says no.
+  // Writes the exit record; retries for `timeout` if that fails. Blocks.
   [[nodiscard]] Result<void> record(const api::ExitRecord& record,
-                                    std::chrono::milliseconds patience) const;
+                                    std::chrono::milliseconds timeout) const;
 
  private:
-  Claim(int folder, files::Descriptor lock) : folder_(folder), lock_(std::move(lock)) {}
+  Claim(int folder, os::Descriptor lock) : folder_(folder), lock_(std::move(lock)) {}
 
   int folder_;
-  files::Descriptor lock_;
-  files::Descriptor exit_{-1};
+  os::Descriptor lock_;
+  os::Descriptor exit_{-1};
 };
 
-// For whoever is about to say that a run never began: makes it so, for ever. False: a shim has the
-// folder or had it, so that it cannot be said.
-[[nodiscard]] Result<bool> forbid_start(const std::string& folder);
+// Makes sure that the run in `folder` never starts, so that it can be reported as never started.
+// Returns false if a shim holds or has held the folder: the run may have started. Blocks.
+[[nodiscard]] Result<bool> seal_run_folder(const std::string& folder);
 
-// The record as it stands in the file: a line of JSON and blanks, exactly kExitFileBytes long. A
-// reason that does not fit is cut.
+// The content of the exit file: a line of JSON padded with blanks to kExitFileBytes. A reason that
+// does not fit is truncated.
 [[nodiscard]] std::string exit_file_text(api::ExitRecord record);
 
 }  // namespace tangram::shim

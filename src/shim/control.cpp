@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "api/run_spec.hpp"
-#include "files/local_socket.hpp"
+#include "os/local_socket.hpp"
 
 namespace tangram::shim {
 namespace {
 
-// Who may speak: the shim's own user, and root.
+// Only the shim's own user and root may connect.
 bool is_trusted(int socket) {
   ucred peer{};
   socklen_t size = sizeof(peer);
@@ -26,10 +26,10 @@ bool is_trusted(int socket) {
 }  // namespace
 
 Result<Control> Control::open(int folder) {
-  // One that an earlier shim left before it started anything is replaced; the lock says there is
-  // no other.
-  auto socket = files::listen_in(folder, api::kControlSocket, "the control socket of the run",
-                                 static_cast<int>(kMostClients));
+  // Replaces the socket of an earlier shim that ended before it started the job; the lock excludes
+  // a running one.
+  auto socket = os::listen_in(folder, api::kControlSocket, "the control socket of the run",
+                              static_cast<int>(kMaxClients));
   if (!socket) return std::unexpected(socket.error());
   return Control(folder, *std::move(socket));
 }
@@ -46,15 +46,14 @@ void Control::watch(PollSet& polls, const Callbacks& callbacks) {
 }
 
 void Control::accept_all(const Callbacks& callbacks) {
-  // Not endlessly: who connects and leaves in a circle must not hold up the rest.
-  for (std::size_t i = 0; i < kMostClients; ++i) {
-    files::Descriptor socket(
-        ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  // Bounded: a client that connects and disconnects all the time must not starve other work.
+  for (std::size_t i = 0; i < kMaxClients; ++i) {
+    os::Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.ok()) return;
-    if (!is_trusted(socket.get()) || clients_.size() >= kMostClients) continue;
+    if (!is_trusted(socket.get()) || clients_.size() >= kMaxClients) continue;
     const ClientId id = next_client_++;
     clients_.emplace(id, Client{.socket = std::move(socket)});
-    send(id, callbacks.greeting());
+    send(id, callbacks.make_greeting());
   }
 }
 
@@ -64,7 +63,7 @@ void Control::on_ready(ClientId id, const Callbacks& callbacks) {
   if (clients_.contains(id) && !receive(id, callbacks)) drop(id);
 }
 
-// False: the client is to be dropped.
+// False: disconnect the client.
 bool Control::receive(ClientId id, const Callbacks& callbacks) {
   static std::array<char, 16'384> buffer;
   Client& client = clients_.at(id);
@@ -76,13 +75,13 @@ bool Control::receive(ClientId id, const Callbacks& callbacks) {
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = received.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
-    if (end - begin > kLongestLine) break;  // dropped below
-    callbacks.line(id, std::string_view(received).substr(begin, end - begin));
-    if (!clients_.contains(id)) return true;  // dropped while it was answered
+    if (end - begin > kMaxLineBytes) break;  // rejected below
+    callbacks.on_line(id, std::string_view(received).substr(begin, end - begin));
+    if (!clients_.contains(id)) return true;  // disconnected by the callback
   }
   received.erase(0, begin);
-  if (received.size() > kLongestLine) {
-    send(id, R"({"error":"a line may have 65536 bytes; this client is dropped."})");
+  if (received.size() > kMaxLineBytes) {
+    send(id, R"({"error":"line longer than 65536 bytes: disconnected."})");
     return false;
   }
   clients_.at(id).received = std::move(received);
@@ -92,7 +91,7 @@ bool Control::receive(ClientId id, const Callbacks& callbacks) {
 void Control::send(ClientId id, std::string_view line) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
-  if (found->second.is_deaf) return;
+  if (found->second.is_closed) return;
   found->second.unsent += line;
   found->second.unsent += '\n';
   flush(id);
@@ -111,17 +110,17 @@ void Control::flush(ClientId id) {
                                  MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
-    if (count < 0) client.is_deaf = true;
-    if (client.is_deaf) client.unsent.clear();
+    if (count < 0) client.is_closed = true;
+    if (client.is_closed) client.unsent.clear();
     if (count > 0) client.unsent.erase(0, static_cast<std::size_t>(count));
   }
-  if (client.unsent.size() > kMostUnsent) drop(id);
+  if (client.unsent.size() > kMaxUnsentBytes) drop(id);
 }
 
-void Control::close(std::chrono::milliseconds patience) {
+void Control::close(std::chrono::milliseconds timeout) {
   ::unlinkat(folder_, api::kControlSocket, 0);
-  socket_ = files::Descriptor(-1);
-  const Moment deadline = boot_now() + patience;
+  socket_ = os::Descriptor(-1);
+  const Moment deadline = boot_now() + timeout;
   Alarm alarm;
   while (boot_now() < deadline) {
     std::erase_if(clients_, [](const auto& entry) { return entry.second.unsent.empty(); });

@@ -1,9 +1,9 @@
-// What clients of a running shim can do, and what they cannot do to it.
+// The control socket of a running shim, with valid and hostile clients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "shim/request.hpp"
-#include "shim/test_run.hpp"
+#include "tests/support/shim/run.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -35,7 +35,7 @@ TEST(ShimControl, SendsASignalToTheMainProcessOnly) {
   EXPECT_TRUE(run.prints("child"));
 }
 
-TEST(ShimControl, RefusesLinesItDoesNotUnderstand) {
+TEST(ShimControl, RejectsMalformedLines) {
   TestRun run("exec sleep 1000");
   run.start();
   auto client = run.client();
@@ -53,7 +53,7 @@ TEST(ShimControl, RefusesLinesItDoesNotUnderstand) {
   EXPECT_EQ(processes_of({.tag = run.spec.tag}).size(), 1U);
 }
 
-TEST(ShimControl, DropsWhoSendsALineWithoutEnd) {
+TEST(ShimControl, DisconnectsAClientThatSendsAnEndlessLine) {
   TestRun run("exec sleep 1000");
   run.start();
   auto client = run.client();
@@ -64,11 +64,11 @@ TEST(ShimControl, DropsWhoSendsALineWithoutEnd) {
   EXPECT_TRUE(run.client().next());
 }
 
-TEST(ShimControl, DropsWhoDoesNotListen) {
+TEST(ShimControl, DisconnectsAClientThatDoesNotRead) {
   TestRun run("exec sleep 1000");
   run.start();
-  const auto deaf = connect_control(run.folder());
-  ASSERT_TRUE(deaf);
+  const auto silent = connect_control(run.folder());
+  ASSERT_TRUE(silent);
   // Every line is answered; the answers are not read.
   const std::string lines = [] {
     std::string text;
@@ -76,12 +76,12 @@ TEST(ShimControl, DropsWhoDoesNotListen) {
     return text;
   }();
   EXPECT_TRUE(eventually([&] {
-    return ::send(deaf->get(), lines.data(), lines.size(), MSG_NOSIGNAL) < 0 && errno != EAGAIN;
+    return ::send(silent->get(), lines.data(), lines.size(), MSG_NOSIGNAL) < 0 && errno != EAGAIN;
   }));
   EXPECT_TRUE(run.client().next());
 }
 
-TEST(ShimControl, TakesSixteenClientsAndNoMore) {
+TEST(ShimControl, AcceptsSixteenClients) {
   TestRun run("exec sleep 1000");
   run.start();
   std::vector<Client> clients;
@@ -113,28 +113,28 @@ TEST(ShimControl, IsReachedThroughALongPath) {
   EXPECT_EQ(TestRun::wait_for(shim), 0);
 }
 
-TEST(ShimControl, IsClosedToOthers) {
+TEST(ShimControl, RejectsOtherUsers) {
   TestRun run("exec sleep 1000");
   run.start();
   struct stat status{};
   ASSERT_EQ(::stat((run.folder() + "/control").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to try as another user";
-  // Even one who gets past the modes of files is not answered.
+  // A client is rejected even if file permissions let it connect.
   ASSERT_EQ(::chmod((run.folder() + "/control").c_str(), 0777), 0);
-  const files::Descriptor folder(::open(run.folder().c_str(), O_PATH | O_CLOEXEC));
+  const os::Descriptor folder(::open(run.folder().c_str(), O_PATH | O_CLOEXEC));
   ASSERT_EQ(::chmod(run.folder().c_str(), 0755), 0);
   ASSERT_EQ(::chmod(run.base().at("").c_str(), 0755), 0);
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (::setresuid(65'534, 65'534, 65'534) != 0) ::_exit(1);
-    Client stranger(run.folder());
-    ::_exit(!stranger.ok() ? 2 : stranger.next() ? 3 : 0);
+    Client client(run.folder());
+    ::_exit(!client.ok() ? 2 : client.next() ? 3 : 0);
   }
   EXPECT_EQ(TestRun::wait_for(pid), 0);
 }
 
-TEST(ShimControl, ProbesInTheJobsPlace) {
+TEST(ShimControl, ProbesRunInTheJobsContext) {
   TestRun run("exec sleep 1000");
   run.spec.directory = "/usr";
   run.spec.environment["MARK"] = "m";
@@ -149,7 +149,7 @@ TEST(ShimControl, ProbesInTheJobsPlace) {
   EXPECT_EQ(answer->at("detail").as_string(), cat("/usr m ", run.spec.tag));
 }
 
-TEST(ShimControl, SaysWhyAProbeFailed) {
+TEST(ShimControl, ReportsWhyAProbeFailed) {
   const std::pair<std::vector<std::string>, const char*> probes[] = {
       {{"sh", "-c", "echo not yet; exit 3"}, "exit status 3: not yet"},
       {{"false"}, "exit status 1"},
@@ -192,7 +192,7 @@ TEST(ShimControl, ALateProbeIsKilledWithItsChildren) {
   EXPECT_EQ(processes_of({.tag = run.spec.tag}).size(), 1U);
 }
 
-TEST(ShimControl, AProbeThatTalksWithoutEndHarmsNobody) {
+TEST(ShimControl, BoundsTheOutputOfAProbe) {
   TestRun run("exec sleep 1000");
   run.spec.probe_timeout = std::chrono::milliseconds(100);
   run.spec.probe_command = {"yes", std::string(3'000, 'y')};
@@ -217,8 +217,8 @@ TEST(ShimControl, FreezesAndThaws) {
   const auto frozen = processes_of({.tag = run.spec.tag});
   EXPECT_GE(frozen.size(), 2U);
   for (const Process& process : frozen) {
-    // A shell in vfork() is held by the kernel; it stops before it runs again.
-    const bool will_stop = process.held && has_pending(process.pid, SIGSTOP);
+    // A shell in vfork() is in uninterruptible sleep; it stops before it runs again.
+    const bool will_stop = process.uninterruptible && has_pending(process.pid, SIGSTOP);
     EXPECT_TRUE(process.stopped || will_stop) << process.pid;
   }
   client.send(R"({"do":"probe","id":1})");
@@ -231,22 +231,22 @@ TEST(ShimControl, FreezesAndThaws) {
   EXPECT_TRUE(eventually([&] { return run.output().size() > size + 20; }));
 }
 
-// Its successor may be running: nothing lets it go on, not even to end in order.
-TEST(ShimControl, AFrozenRunEndsWhereItStands) {
-  enum class By : std::uint8_t { kRequest, kSignalToTheShim, kTimeLimit };
-  for (const By by : {By::kRequest, By::kSignalToTheShim, By::kTimeLimit}) {
+// Its successor may be running: it is not even thawed to exit gracefully.
+TEST(ShimControl, AFrozenRunIsKilledWithoutBeingThawed) {
+  enum class Cause : std::uint8_t { kRequest, kSignalToTheShim, kTimeLimit };
+  for (const Cause cause : {Cause::kRequest, Cause::kSignalToTheShim, Cause::kTimeLimit}) {
     TestRun run("trap 'echo went on' TERM; echo up; while :; do sleep 0.01; done");
-    if (by == By::kTimeLimit) run.spec.time_limit = std::chrono::milliseconds(1'000);
+    if (cause == Cause::kTimeLimit) run.spec.time_limit = std::chrono::milliseconds(1'000);
     run.start();
     ASSERT_TRUE(run.prints("up"));
     auto client = run.client();
     client.send(R"({"do":"freeze","id":1})");
     ASSERT_EQ(client.next_with("done")->at("ok"), true);
-    if (by == By::kRequest) client.send(R"({"do":"stop"})");
-    if (by == By::kSignalToTheShim) ::kill(run.shim(), SIGTERM);
+    if (cause == Cause::kRequest) client.send(R"({"do":"stop"})");
+    if (cause == Cause::kSignalToTheShim) ::kill(run.shim(), SIGTERM);
     const auto record = run.record();
     EXPECT_EQ(record.signal, SIGKILL);
-    EXPECT_EQ(record.time_limit, by == By::kTimeLimit);
+    EXPECT_EQ(record.time_limit, cause == Cause::kTimeLimit);
     EXPECT_EQ(run.output(), "up\n");
   }
 }
@@ -263,7 +263,7 @@ TEST(ShimControl, AFrozenRunGetsNoSignals) {
     EXPECT_EQ(client.next_with("error")->at("error"), "cannot signal the job: the run is frozen.");
   }
   for (const Process& process : processes_of({.tag = run.spec.tag})) {
-    EXPECT_TRUE(process.stopped || process.held) << process.pid;
+    EXPECT_TRUE(process.stopped || process.uninterruptible) << process.pid;
   }
   client.send(R"({"do":"thaw","id":2})");
   ASSERT_EQ(client.next_with("done")->at("ok"), true);

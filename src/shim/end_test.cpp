@@ -1,10 +1,10 @@
-// How a run ends: by itself, by a stop, by its time limit; and that nothing of it is left.
+// How a run ends: by itself, by a stop, by its time limit; and that no process of it is left.
 #include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shim/test_run.hpp"
+#include "tests/support/shim/run.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 using testing::is_gone;
 using testing::TestRun;
 
-// Processes that have the text in their command line.
+// How many live processes have the text in their command line.
 int count_with(const std::string& text) {
   int count = 0;
   for (const Process& process : all_processes()) {
     std::ifstream file(cat("/proc/", process.pid, "/cmdline"), std::ios::binary);
     std::stringstream words;
     words << file.rdbuf();
-    if (process.lives && words.str().find(text) != std::string::npos) ++count;
+    if (process.is_alive && words.str().find(text) != std::string::npos) ++count;
   }
   return count;
 }
@@ -36,11 +36,11 @@ TEST(ShimEnd, StopsByRequest) {
   EXPECT_TRUE(client.reaches("running"));
   client.send(R"({"do":"stop"})");
   EXPECT_TRUE(client.reaches("stopping"));
-  const auto over = client.next_with("exit");
-  ASSERT_TRUE(over);
-  EXPECT_EQ(over->at("state"), "over");
+  const auto ended = client.next_with("exit");
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->at("state"), "over");
   const auto record = run.record();
-  EXPECT_EQ(api::read_exit_record(over->at("exit")), record);
+  EXPECT_EQ(api::read_exit_record(ended->at("exit")), record);
   EXPECT_EQ(record.code, 9);
   EXPECT_TRUE(record.stopped);
   EXPECT_THAT(run.output(), HasSubstr("bye"));
@@ -59,7 +59,7 @@ TEST(ShimEnd, ASignalToTheShimIsAStop) {
   }
 }
 
-TEST(ShimEnd, KillsWhatIgnoresTheStop) {
+TEST(ShimEnd, KillsAJobThatIgnoresTheStop) {
   TestRun run("trap '' TERM; echo up; while :; do sleep 0.01; done");
   run.spec.grace = milliseconds(50);
   run.start();
@@ -83,7 +83,7 @@ TEST(ShimEnd, ALaterStopShortensTheGrace) {
   EXPECT_EQ(run.record().signal, SIGKILL);
 }
 
-TEST(ShimEnd, StopsAJobThatStandsStill) {
+TEST(ShimEnd, StopsAStoppedJob) {
   TestRun run("trap 'exit 4' TERM; kill -STOP $$; sleep 1000");
   const std::string line = run.start();
   const auto pid = static_cast<pid_t>(boost::json::parse(line).at("pid").as_int64());
@@ -104,7 +104,7 @@ TEST(ShimEnd, KeepsTheTimeLimit) {
   EXPECT_GE(record.ended - record.started, milliseconds(95));
 }
 
-// Of a job that was moved: its earlier runs count.
+// A job that was moved: its earlier runs count.
 TEST(ShimEnd, TimeSpentBeforeCountsForTheLimit) {
   for (const seconds spent : {seconds(3'599), seconds(3'700)}) {
     TestRun run("exec sleep 1000");
@@ -116,7 +116,7 @@ TEST(ShimEnd, TimeSpentBeforeCountsForTheLimit) {
   }
 }
 
-TEST(ShimEnd, AJobInTimeHasNothingToDoWithItsLimit) {
+TEST(ShimEnd, AJobThatEndsInTimeIsNotAffectedByItsLimit) {
   TestRun run("exit 0");
   run.spec.time_limit = seconds(1'000);
   const auto record = run.run();
@@ -124,11 +124,11 @@ TEST(ShimEnd, AJobInTimeHasNothingToDoWithItsLimit) {
   EXPECT_EQ(record.reason, "");
 }
 
-TEST(ShimEnd, WhatTheJobForkedDiesWithIt) {
+TEST(ShimEnd, ProcessesForkedByTheJobDieWithIt) {
   TestRun run("");
-  const std::string there = run.base().at("");
+  const std::string folder = run.base().at("");
   run.spec.command = {"sh", "-c",
-                      cat("cd ", there,
+                      cat("cd ", folder,
                           "; sleep 1001 & echo $! > plain; "
                           "(trap '' TERM HUP; sleep 1002 & echo $! > deaf); "
                           "wait_for() { while [ ! -s $1 ]; do sleep 0.01; done; }; "
@@ -142,7 +142,7 @@ TEST(ShimEnd, WhatTheJobForkedDiesWithIt) {
   }
 }
 
-TEST(ShimEnd, TheRunIsOverOnlyWhenTheLastProcessIs) {
+TEST(ShimEnd, TheRunEndsWithItsLastProcess) {
   TestRun run("sleep 1000 & trap '' TERM; sh -c 'trap \"\" TERM; sleep 1000' & sleep 1000");
   run.start();
   ASSERT_TRUE(eventually([&] { return processes_of({.tag = run.spec.tag}).size() >= 4; }));
@@ -151,20 +151,20 @@ TEST(ShimEnd, TheRunIsOverOnlyWhenTheLastProcessIs) {
   EXPECT_TRUE(processes_of({.tag = run.spec.tag}).empty());
 }
 
-TEST(ShimEnd, CatchesProcessesThatForkAwayForEver) {
+TEST(ShimEnd, CatchesProcessesThatForkEndlessly) {
   TestRun run("");
   // Each hop is a new process in a new session with no environment; its parent ends at once.
-  const std::string comet = run.base().write(
-      "comet", "/usr/bin/setsid /usr/bin/env -i /bin/sh \"$0\" >/dev/null 2>&1 &\n");
+  const std::string forker = run.base().write(
+      "forker", "/usr/bin/setsid /usr/bin/env -i /bin/sh \"$0\" >/dev/null 2>&1 &\n");
   run.spec.command = {"sh", "-c",
-                      cat("for i in 1 2 3 4; do sh ", comet, " & done; sleep 0.2; exit 8")};
+                      cat("for i in 1 2 3 4; do sh ", forker, " & done; sleep 0.2; exit 8")};
   EXPECT_EQ(run.run().code, 8);
-  EXPECT_EQ(count_with(comet), 0);
+  EXPECT_EQ(count_with(forker), 0);
 }
 
 TEST(ShimEnd, SurvivesALightForkBomb) {
   TestRun run("");
-  // A tree of 2^7 processes that lives on, at its leaves forking all the time.
+  // A tree of 2^7 processes whose leaves fork all the time.
   const std::string bomb =
       run.base().write("bomb",
                        "[ $1 -gt 0 ] || { echo leaf; while :; do /bin/true; done; }\n"
@@ -178,29 +178,30 @@ TEST(ShimEnd, SurvivesALightForkBomb) {
   EXPECT_EQ(count_with(bomb), 0);
 }
 
-TEST(ShimEnd, AKilledShimTakesTheJobAlongAndTheRestIsFoundByItsTag) {
+TEST(ShimEnd, AKilledShimKillsTheJobAndOtherProcessesAreFoundByTheTag) {
   TestRun run("");
-  run.spec.command = {"sh", "-c",
-                      cat("cd ", run.base().at(""),
-                          "; setsid sleep 1000 & echo $! > rest; echo $$ > main; exec sleep 1000")};
+  run.spec.command = {
+      "sh", "-c",
+      cat("cd ", run.base().at(""),
+          "; setsid sleep 1000 & echo $! > other; echo $$ > main; exec sleep 1000")};
   run.start();
   const pid_t main = run.pid_in("main");
-  const pid_t rest = run.pid_in("rest");
+  const pid_t other = run.pid_in("other");
   ASSERT_EQ(::kill(run.shim(), SIGKILL), 0);
   ::waitpid(run.shim(), nullptr, 0);
   run.forget_shim();
   EXPECT_TRUE(eventually([&] { return is_gone(main); }));
-  EXPECT_FALSE(is_gone(rest));
-  EXPECT_FALSE(shim_lives(run.folder()));
+  EXPECT_FALSE(is_gone(other));
+  EXPECT_FALSE(is_shim_running(run.folder()));
   EXPECT_TRUE(was_started(run.folder()));
   EXPECT_EQ(*read_exit(run.folder()), std::nullopt);
   const auto killed = kill_all({.tag = run.spec.tag}, seconds(20));
   EXPECT_TRUE(killed.all_gone);
-  EXPECT_TRUE(killed.left.empty());
-  EXPECT_TRUE(is_gone(rest));
+  EXPECT_TRUE(killed.remaining.empty());
+  EXPECT_TRUE(is_gone(other));
 }
 
-TEST(Processes, OthersAreNotOurs) {
+TEST(Processes, ProcessesOfOtherRunsAreNotIncluded) {
   TestRun one("exec sleep 1000");
   TestRun other("exec sleep 1000");
   one.start();
@@ -214,16 +215,16 @@ TEST(Processes, OthersAreNotOurs) {
   EXPECT_EQ(processes_of({.tag = one.spec.tag}).size(), 1U);
 }
 
-TEST(Processes, ReadsTheKernelsLine) {
-  const std::string rest = " 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
-  const auto plain = parse_stat("12 (name) S" + rest);
+TEST(Processes, ParsesTheKernelsLine) {
+  const std::string other = " 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
+  const auto plain = parse_stat("12 (name) S" + other);
   ASSERT_TRUE(plain);
-  EXPECT_EQ(*plain, (Process{.pid = 12, .parent = 1, .start_ticks = 777, .lives = true}));
-  EXPECT_EQ(parse_stat("12 (a) b) Z 3 4) S" + rest), plain);
-  EXPECT_TRUE(parse_stat("12 (x) T" + rest)->stopped);
-  EXPECT_FALSE(parse_stat("12 (x) Z" + rest)->lives);
+  EXPECT_EQ(*plain, (Process{.pid = 12, .parent = 1, .start_ticks = 777, .is_alive = true}));
+  EXPECT_EQ(parse_stat("12 (a) b) Z 3 4) S" + other), plain);
+  EXPECT_TRUE(parse_stat("12 (x) T" + other)->stopped);
+  EXPECT_FALSE(parse_stat("12 (x) Z" + other)->is_alive);
   // A zombie that leads threads which still run.
-  EXPECT_TRUE(parse_stat("12 (x) Z 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 4 0 777 0")->lives);
+  EXPECT_TRUE(parse_stat("12 (x) Z 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 4 0 777 0")->is_alive);
   for (const char* bad : {"", "12", "12 (x)", "12 (x) S", "12 (x) S 1 1", "x (x) S 1 2 3 4"}) {
     EXPECT_EQ(parse_stat(bad), std::nullopt) << bad;
   }

@@ -1,6 +1,6 @@
-// Freezer: holds all processes of a run where they are, and lets them go on. With a cgroup the
-// kernel does it; without, SIGSTOP goes round until a look at all of them finds none running. One
-// rule: "frozen" is answered only when nothing of the run runs, and only a thaw ends it.
+// Freezer: freezes and thaws all processes of a run, by its cgroup or, without one, by sending
+// SIGSTOP until no process is found running. A freeze is confirmed only when no process of the run
+// runs, and stays in force until a thaw is requested.
 #pragma once
 
 #include <chrono>
@@ -9,39 +9,41 @@
 #include <string>
 #include <vector>
 
+#include "shim/command_probe.hpp"
 #include "shim/control.hpp"
-#include "shim/probe.hpp"
 #include "shim/processes.hpp"
 
 namespace tangram::shim {
 
 class Freezer {
  public:
-  // `mark` outlives it.
-  Freezer(const RunMark& mark, Answer answer) : mark_(mark), answer_(std::move(answer)) {}
+  // `mark` must outlive this.
+  Freezer(const RunMark& mark, ResponseCallback respond)
+      : mark_(mark), respond_(std::move(respond)) {}
 
-  void ask(ClientId client, std::int64_t id, bool frozen);
-  [[nodiscard]] bool is_wanted() const { return frozen_; }
+  // Freezes or thaws; responds when that is done, has failed or was superseded.
+  void request(ClientId client, std::int64_t id, bool frozen);
+  [[nodiscard]] bool is_freeze_requested() const { return frozen_; }
 
   [[nodiscard]] std::optional<Moment> deadline() const;
-  void on_time(Moment now);
+  void on_deadline(Moment now);
 
  private:
-  struct Asked {
+  struct Requester {
     ClientId client;
     std::int64_t id;
   };
 
-  Result<void> push();
+  Result<void> apply();
   [[nodiscard]] bool is_done() const;
   void step(Moment now);
-  void conclude(bool ok, const std::string& detail);
+  void respond_all(bool ok, const std::string& detail);
 
   const RunMark& mark_;
-  Answer answer_;
+  ResponseCallback respond_;
   bool frozen_ = false;
-  std::vector<Asked> asked_;
-  Moment give_up_{};
+  std::vector<Requester> requesters_;
+  Moment timeout_at_{};
   Moment next_{};
 };
 

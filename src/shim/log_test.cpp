@@ -1,4 +1,4 @@
-// The logs of a run: complete while there is room, bounded always, and honest about what is lost.
+// The logs of a run: complete while there is disk space, always bounded, and lost output is noted.
 #include <sys/mount.h>
 
 #include <gmock/gmock.h>
@@ -6,12 +6,12 @@
 
 #include "shim/claim.hpp"
 #include "shim/rotating_log.hpp"
-#include "shim/test_run.hpp"
+#include "tests/support/shim/run.hpp"
 
 namespace tangram::shim {
 namespace {
 
-using files::testing::Folder;
+using os::testing::Folder;
 using ::testing::EndsWith;
 using testing::eventually;
 using ::testing::HasSubstr;
@@ -24,21 +24,21 @@ class OpenFolder {
   [[nodiscard]] int get() const { return fd_.get(); }
 
  private:
-  files::Descriptor fd_;
+  os::Descriptor fd_;
 };
 
 std::uint64_t size_of_logs(const std::string& folder, std::string_view prefix) {
   std::uint64_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (!entry.path().filename().string().starts_with(prefix)) continue;
-    std::error_code gone;  // renamed while we look
+    std::error_code gone;  // renamed meanwhile
     const auto size = entry.file_size(gone);
     if (!gone) bytes += size;
   }
   return bytes;
 }
 
-TEST(RotatingLog, CutsExactlyAndForgetsTheOldest) {
+TEST(RotatingLog, RotatesExactlyAndDropsTheOldest) {
   Folder base;
   const OpenFolder folder(base.at(""));
   RotatingLog log(folder.get(), "log", 4, 3);
@@ -63,10 +63,10 @@ TEST(RotatingLog, OneFileIsEmptiedInPlace) {
   EXPECT_EQ(base.read("none"), "");
 }
 
-TEST(RotatingLog, SaysWhatWasLostOnceItCanWriteAgain) {
+TEST(RotatingLog, NotesLostOutputOnceItCanWriteAgain) {
   Folder base;
   const OpenFolder folder(base.at(""));
-  // A folder in its place: the log cannot be opened.
+  // A folder of the same name: the log cannot be opened.
   std::filesystem::create_directory(base.at("log"));
   RotatingLog log(folder.get(), "log", 1'000, 2);
   log.write("12345");
@@ -88,7 +88,7 @@ TEST(ShimLog, KeepsTheStreamsApartAndForTheOwnerOnly) {
   EXPECT_EQ(status.st_mode & 0777U, 0640U);
 }
 
-TEST(ShimLog, IsBoundedHoweverMuchIsWritten) {
+TEST(ShimLog, IsBounded) {
   TestRun run("yes 0123456789abcdef | head -c 50000000; yes e | head -c 3000000 >&2; echo last");
   run.spec.log_bytes = 100'000;
   run.spec.log_files = 3;
@@ -96,10 +96,10 @@ TEST(ShimLog, IsBoundedHoweverMuchIsWritten) {
   std::uint64_t most = 0;
   ASSERT_TRUE(eventually([&] {
     most = std::max(most, size_of_logs(run.folder(), "stdout.log"));
-    return !shim_lives(run.folder());
+    return !is_shim_running(run.folder());
   }));
   EXPECT_EQ(run.record().code, 0);
-  // A look that lasts longer than a rotation may count a file twice.
+  // A listing during a rotation may count a file twice.
   EXPECT_LE(most, 4 * 100'000U);
   EXPECT_LE(size_of_logs(run.folder(), "stdout.log"), 3 * 100'000U);
   EXPECT_GE(size_of_logs(run.folder(), "stdout.log"), 2 * 100'000U);
@@ -123,8 +123,8 @@ TEST(ShimLog, LosesNothingThatFits) {
   EXPECT_EQ(all, expected);
 }
 
-TEST(ShimLog, KeepsWhatIsWrittenAtTheVeryEnd) {
-  // The shim stands still meanwhile, so that all of it is in the pipe when the job has ended.
+TEST(ShimLog, KeepsOutputWrittenAtTheEnd) {
+  // The shim is stopped meanwhile, so that all output is in the pipe when the job has ended.
   TestRun run("");
   run.spec.command = {"sh", "-c",
                       cat("while [ ! -e ", run.base().at("go"),
@@ -140,24 +140,24 @@ TEST(ShimLog, KeepsWhatIsWrittenAtTheVeryEnd) {
   EXPECT_EQ(run.output(), cat("begin\n", std::string(200'000, 'y'), "end\n"));
 }
 
-// A disk of its own that can be filled. Only root may mount one.
+// A small tmpfs that can be filled. Only root may mount one.
 class SmallDisk {
  public:
   explicit SmallDisk(const std::string& path) : path_(path) {
     std::filesystem::create_directories(path);
-    is_there_ = ::mount("tangram-test", path.c_str(), "tmpfs", 0, "size=512k,mode=755") == 0;
+    is_mounted_ = ::mount("tangram-test", path.c_str(), "tmpfs", 0, "size=512k,mode=755") == 0;
   }
   ~SmallDisk() {
-    if (is_there_) ::umount2(path_.c_str(), MNT_DETACH);
+    if (is_mounted_) ::umount2(path_.c_str(), MNT_DETACH);
   }
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
   SmallDisk(SmallDisk&&) = delete;
   SmallDisk& operator=(SmallDisk&&) = delete;
 
-  [[nodiscard]] bool is_there() const { return is_there_; }
+  [[nodiscard]] bool is_mounted() const { return is_mounted_; }
   void fill() const {
-    const files::Descriptor file(
+    const os::Descriptor file(
         ::open((path_ + "/filler").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     const std::string block(4'096, 'x');
     while (::write(file.get(), block.data(), block.size()) > 0) {
@@ -167,16 +167,16 @@ class SmallDisk {
 
  private:
   std::string path_;
-  bool is_there_ = false;
+  bool is_mounted_ = false;
 };
 
-TEST(ShimFullDisk, TheJobGoesOnAndItsEndIsKept) {
+TEST(ShimFullDisk, TheJobContinuesAndItsExitIsRecorded) {
   TestRun run("");
   const SmallDisk disk(run.folder());
-  if (!disk.is_there()) GTEST_SKIP() << "needs root, to mount a small disk";
-  const std::string there = run.base().at("");
+  if (!disk.is_mounted()) GTEST_SKIP() << "needs root, to mount a small disk";
+  const std::string folder = run.base().at("");
   run.spec.command = {"sh", "-c",
-                      cat("cd ", there,
+                      cat("cd ", folder,
                           "; wait_for() { while [ ! -e $1 ]; do sleep 0.01; done; }; "
                           "echo before; echo > up; wait_for full; "
                           "head -c 300000 /dev/zero | tr '\\0' x; echo > written; wait_for room; "
@@ -187,7 +187,7 @@ TEST(ShimFullDisk, TheJobGoesOnAndItsEndIsKept) {
   disk.fill();
   run.base().write("full", "");
   ASSERT_TRUE(eventually([&] { return run.base().has("written"); }));
-  // The pipe may still hold some of it; make room only after the shim has seen all.
+  // Some output may still be in the pipe: free space only after the shim has read all of it.
   auto client = run.client();
   client.send(R"({"do":"freeze","id":1})");
   ASSERT_TRUE(client.next_with("done"));
@@ -203,33 +203,33 @@ TEST(ShimFullDisk, TheJobGoesOnAndItsEndIsKept) {
   EXPECT_EQ(record.code, 5);
 }
 
-TEST(ShimFullDisk, AStartCanBeForbiddenWithoutRoom) {
+TEST(ShimFullDisk, AStartCanBePreventedWithoutDiskSpace) {
   TestRun run("");
   const SmallDisk disk(run.folder());
-  if (!disk.is_there()) GTEST_SKIP() << "needs root, to mount a small disk";
+  if (!disk.is_mounted()) GTEST_SKIP() << "needs root, to mount a small disk";
   run.spec.command = {"touch", run.base().at("ran")};
   run.prepare();
   disk.fill();
-  const auto forbidden = forbid_start(run.folder());
-  ASSERT_TRUE(forbidden) << forbidden.error().message;
-  EXPECT_TRUE(*forbidden);
+  const auto sealed = seal_run_folder(run.folder());
+  ASSERT_TRUE(sealed) << sealed.error().message;
+  EXPECT_TRUE(*sealed);
   disk.empty();
   run.start_prepared();
   EXPECT_EQ(run.wait(), ShimExit::kBadSpec);
   EXPECT_FALSE(run.base().has("ran"));
 }
 
-TEST(ShimFullDisk, NothingIsRunWithoutRoomForItsEnd) {
+TEST(ShimFullDisk, NothingIsRunWithoutSpaceForTheExitRecord) {
   TestRun run("");
   const SmallDisk disk(run.folder());
-  if (!disk.is_there()) GTEST_SKIP() << "needs root, to mount a small disk";
+  if (!disk.is_mounted()) GTEST_SKIP() << "needs root, to mount a small disk";
   run.spec.command = {"touch", run.base().at("ran")};
   run.prepare();
   disk.fill();
   const std::string line = run.start_prepared();
   EXPECT_THAT(line, HasSubstr("error"));
   EXPECT_THAT(line, HasSubstr("No space left on device"));
-  EXPECT_EQ(run.wait(), ShimExit::kNoRoom);
+  EXPECT_EQ(run.wait(), ShimExit::kDiskFull);
   EXPECT_FALSE(was_started(run.folder()));
   EXPECT_FALSE(run.base().has("ran"));
   disk.empty();

@@ -1,19 +1,18 @@
-// tangram-shim RUN_DIR [--ready-fd N]: the parent of one run of a job; started by tangramd, not by
-// people. How it ends is in shim/run_folder.hpp. One rule: only arguments are looked at here.
+// tangram-shim RUN_DIR [--ready-fd N]: the parent process of one run of a job, started by tangramd.
+// Its exit statuses are in shim/run_folder.hpp.
 #include <cstdio>
 #include <string_view>
 
-#include "files/start_arguments.hpp"
+#include "os/start_arguments.hpp"
 #include "shim/shim.hpp"
 
 namespace {
 
 constexpr const char* kUsage =
     "Usage: tangram-shim RUN_DIR [--ready-fd N]\n"
-    "Runs the job that RUN_DIR/spec.json describes, once, and writes how it ended to "
-    "RUN_DIR/exit.\n"
-    "tangramd starts it; there is no need to do so by hand.\n"
-    "  --ready-fd N  an open descriptor that gets one line once the job runs or could not\n"
+    "Run the job described by RUN_DIR/spec.json once, and write how it ended to RUN_DIR/exit.\n"
+    "Started by tangramd; not meant to be run by hand.\n"
+    "  --ready-fd N  descriptor to which one line is written once the job runs or has failed\n"
     "  --version     print the version\n";
 
 }  // namespace
@@ -22,7 +21,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
     return std::puts("tangram-shim " TANGRAM_VERSION) < 0 ? 1 : 0;
   }
-  const auto arguments = tangram::files::parse_start_arguments(argc, argv);
+  const auto arguments = tangram::os::parse_start_arguments(argc, argv);
   if (!arguments) {
     std::fputs(kUsage, stderr);
     return static_cast<int>(tangram::shim::ShimExit::kUsage);

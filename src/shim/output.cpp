@@ -12,9 +12,9 @@
 namespace tangram::shim {
 namespace {
 
-// A burst fits in here while the shim does something else; the kernel may grant less.
+// Holds a burst while the shim is busy. The kernel may grant less.
 constexpr int kPipeBytes = 256 * 1'024;
-// Of one stream at a time, so that a job that never stops writing leaves time for the rest.
+// Read per stream and wakeup: a job that writes all the time must not starve other work.
 constexpr std::size_t kTurnBytes = std::size_t{512} * 1'024;
 
 }  // namespace
@@ -41,18 +41,18 @@ void Output::finish() {
     const int held = ::fcntl(read_.get(), F_GETPIPE_SZ);
     pump(static_cast<std::size_t>(std::max(held, kPipeBytes)));
   }
-  read_ = files::Descriptor(-1);
+  read_ = os::Descriptor(-1);
   log_.finish();
 }
 
 bool Output::pump(std::size_t most) {
-  static std::array<char, 65'536> buffer;  // one for all: the shim has one thread
+  static std::array<char, 65'536> buffer;  // shared: the shim is single-threaded
   for (std::size_t taken = 0; taken < most;) {
     const ssize_t count = ::read(read_.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return false;
     if (count == 0) {
-      read_ = files::Descriptor(-1);
+      read_ = os::Descriptor(-1);
       return false;
     }
     log_.write({buffer.data(), static_cast<std::size_t>(count)});

@@ -1,12 +1,12 @@
-// Output: the pipe between one stream of a job and its log. One rule: it is read as soon as there
-// is something, whatever becomes of the bytes.
+// Output: the pipe from one stream of a job to its log. It is read as soon as it has data, even if
+// the log cannot take the bytes, so the job never blocks on it.
 #pragma once
 
 #include <string>
 
 #include "api/run_spec.hpp"
 #include "base/error.hpp"
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 #include "shim/poll_set.hpp"
 #include "shim/rotating_log.hpp"
 
@@ -14,24 +14,24 @@ namespace tangram::shim {
 
 class Output {
  public:
-  // `name` is that of the log; `folder` must stay open.
+  // `name`: of the log file. `folder` must stay open.
   Output(int folder, const char* name, const api::RunSpec& spec);
 
-  // Makes the pipe and gives the job's end of it. The caller hands it to the job and then calls
+  // Creates the pipe and returns the job's end. The caller passes it to the job and then calls
   // close_write().
   [[nodiscard]] Result<int> open_write(const api::RunSpec& spec);
-  void close_write() { write_ = files::Descriptor(-1); }
+  void close_write() { write_ = os::Descriptor(-1); }
 
   void watch(PollSet& polls);
-  // What is in the pipe now, but not what somebody outside the run goes on writing; then the end.
+  // Reads what is in the pipe now and closes it; a process outside the run may still be writing.
   void finish();
 
  private:
   // At most `most` bytes; false at the end of the stream or when nothing is there.
   bool pump(std::size_t most);
 
-  files::Descriptor read_{-1};
-  files::Descriptor write_{-1};
+  os::Descriptor read_{-1};
+  os::Descriptor write_{-1};
   RotatingLog log_;
 };
 

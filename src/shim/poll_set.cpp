@@ -38,7 +38,7 @@ void Alarm::set(std::optional<Moment> when) {
   when_ = when;
   itimerspec setting{};  // all zero: off
   if (when) {
-    // A moment that is past is due now; zero would switch the timer off.
+    // A time in the past fires now; zero would disarm the timer.
     const std::int64_t count = std::max<std::int64_t>(when->time_since_epoch().count(), 1);
     constexpr std::int64_t kSecond = 1'000'000'000;
     setting.it_value = {.tv_sec = count / kSecond, .tv_nsec = count % kSecond};

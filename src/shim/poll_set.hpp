@@ -1,6 +1,6 @@
-// PollSet: what the shim's one thread waits for, built anew for every wait; and Alarm, the clock
-// that ends the wait. One rule: a callback may close anything, so callbacks look up what they act
-// on and keep no pointer to what can vanish.
+// PollSet: the descriptors that the shim's thread waits for, rebuilt for every wait; and Alarm, the
+// timer that ends a wait. A callback may close any descriptor or client, so callbacks must look up
+// their objects instead of keeping pointers to them.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <vector>
 
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 #include "shim/system.hpp"
 
 namespace tangram::shim {
@@ -16,7 +16,7 @@ namespace tangram::shim {
 class PollSet {
  public:
   void watch(int fd, short events, std::function<void()> ready);
-  // Waits (or only looks), calls what is ready, and forgets all of it.
+  // Waits (or only polls), calls the callbacks of ready descriptors, and clears the set.
   void wait(bool may_block);
 
  private:
@@ -24,7 +24,7 @@ class PollSet {
   std::vector<std::function<void()>> callbacks_;
 };
 
-// A timer on CLOCK_BOOTTIME: immune to steps of the clock, right after a suspend.
+// A timer on CLOCK_BOOTTIME: unaffected by changes of the wall clock, and includes suspend.
 class Alarm {
  public:
   Alarm();
@@ -32,7 +32,7 @@ class Alarm {
   void watch(PollSet& polls);
 
  private:
-  files::Descriptor timer_;
+  os::Descriptor timer_;
   std::optional<Moment> when_;
 };
 

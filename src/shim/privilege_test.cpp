@@ -1,10 +1,10 @@
-// A root shim runs jobs as their user and with nothing else. Needs root; skipped visibly without.
+// A shim run by root runs jobs as their user without privileges. Needs root; skipped without.
 #include <sys/resource.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shim/test_run.hpp"
+#include "tests/support/shim/run.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -24,7 +24,7 @@ class ShimPrivilege : public ::testing::Test {
   }
 };
 
-TEST_F(ShimPrivilege, TheJobIsItsUserAndNobodyElse) {
+TEST_F(ShimPrivilege, TheJobHasOnlyTheRightsOfItsUser) {
   TestRun run("id -u; id -g; id -G; cat /proc/self/status");
   as_nobody(run);
   EXPECT_EQ(run.run().code, 0);
@@ -37,7 +37,7 @@ TEST_F(ShimPrivilege, TheJobIsItsUserAndNobodyElse) {
   }
 }
 
-TEST_F(ShimPrivilege, NoProgramGivesThemBack) {
+TEST_F(ShimPrivilege, SetuidProgramsDoNotRestorePrivileges) {
   TestRun run("");
   const std::string program = run.base().at("id");
   std::filesystem::copy_file("/usr/bin/id", program);
@@ -49,7 +49,7 @@ TEST_F(ShimPrivilege, NoProgramGivesThemBack) {
   EXPECT_EQ(run.output(), "65534\n");
 }
 
-TEST_F(ShimPrivilege, TheUserCannotForgeWhatTheShimWrites) {
+TEST_F(ShimPrivilege, TheUserCannotForgeFilesOfTheShim) {
   TestRun run("");
   ASSERT_EQ(::chmod(run.base().at("").c_str(), 0755), 0);
   const std::string folder = run.folder();
@@ -68,7 +68,7 @@ TEST_F(ShimPrivilege, TheUserCannotForgeWhatTheShimWrites) {
   EXPECT_EQ(run.output("stderr.log"), "also\n");
 }
 
-TEST_F(ShimPrivilege, FoldersAndProgramsAreReachedWithTheUsersRights) {
+TEST_F(ShimPrivilege, FoldersAndProgramsAreAccessedWithTheUsersRights) {
   TestRun run("true");
   run.spec.directory = run.base().at("");  // 0700, root's
   as_nobody(run);
@@ -84,7 +84,7 @@ TEST_F(ShimPrivilege, FoldersAndProgramsAreReachedWithTheUsersRights) {
   EXPECT_EQ(program.run().code, 126);
 }
 
-TEST_F(ShimPrivilege, TheUserGetsNoMoreThanTheShimHas) {
+TEST_F(ShimPrivilege, TheUserCannotExceedTheShimsLimits) {
   struct rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
   TestRun run("true");
@@ -93,7 +93,7 @@ TEST_F(ShimPrivilege, TheUserGetsNoMoreThanTheShimHas) {
   EXPECT_EQ(run.run().code, 126);
 }
 
-TEST_F(ShimPrivilege, TheJobDiesWithItsShimAlthoughItIsAnotherUsers) {
+TEST_F(ShimPrivilege, TheJobOfAnotherUserDiesWithItsShim) {
   TestRun run("exec sleep 1000");
   as_nobody(run);
   const std::string line = run.start();
@@ -104,16 +104,16 @@ TEST_F(ShimPrivilege, TheJobDiesWithItsShimAlthoughItIsAnotherUsers) {
   EXPECT_TRUE(testing::eventually([&] { return testing::is_gone(pid); }));
 }
 
-TEST_F(ShimPrivilege, WhoCannotBeReachedIsNamed) {
+TEST_F(ShimPrivilege, NamesProcessesThatCannotBeSignalled) {
   TestRun run("exec sleep 1000");
   run.start();
-  // As a user who may see the process of root, but not signal it: by its family, not by its tag.
+  // As a user who may list root's process but not signal it: found as a descendant, not by its tag.
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(1);
     const auto killed = kill_all({.shim = run.shim()}, std::chrono::milliseconds(50));
-    const bool is_named = !killed.all_gone && killed.left.size() == 1 &&
-                          killed.left[0].reason == "Operation not permitted";
+    const bool is_named = !killed.all_gone && killed.remaining.size() == 1 &&
+                          killed.remaining[0].reason == "Operation not permitted";
     ::_exit(is_named ? 0 : 2);
   }
   EXPECT_EQ(TestRun::wait_for(pid), 0);

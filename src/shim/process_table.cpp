@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 
 namespace tangram::shim {
 namespace {
 
-constexpr pid_t kKernelThreads = 2;  // their parent
+constexpr pid_t kKernelThreads = 2;  // the parent of kernel threads
 // Fields of /proc/PID/stat, as proc(5) counts them.
 constexpr int kState = 3;
 constexpr int kParent = 4;
@@ -24,13 +24,13 @@ constexpr int kThreads = 20;
 constexpr int kStartTicks = 22;
 
 // The field of a line that begins after the name, which is field 2 and may contain anything.
-std::string_view field(std::string_view rest, int number) {
+std::string_view field(std::string_view fields, int number) {
   for (int i = kState; i < number; ++i) {
-    const std::size_t space = rest.find(' ');
+    const std::size_t space = fields.find(' ');
     if (space == std::string_view::npos) return {};
-    rest.remove_prefix(space + 1);
+    fields.remove_prefix(space + 1);
   }
-  return rest.substr(0, rest.find(' '));
+  return fields.substr(0, fields.find(' '));
 }
 
 template <class Number>
@@ -47,24 +47,24 @@ std::optional<Process> parse_stat(std::string_view line) {
   if (line.ends_with('\n')) line.remove_suffix(1);
   const std::size_t bracket = line.rfind(')');
   if (bracket == std::string_view::npos || bracket + 2 >= line.size()) return std::nullopt;
-  const std::string_view rest = line.substr(bracket + 2);
+  const std::string_view fields = line.substr(bracket + 2);
   const auto pid = number_of<pid_t>(line.substr(0, line.find(' ')));
-  const auto parent = number_of<pid_t>(field(rest, kParent));
-  const auto threads = number_of<long>(field(rest, kThreads));
-  const auto start = number_of<std::uint64_t>(field(rest, kStartTicks));
+  const auto parent = number_of<pid_t>(field(fields, kParent));
+  const auto threads = number_of<long>(field(fields, kThreads));
+  const auto start = number_of<std::uint64_t>(field(fields, kStartTicks));
   if (!pid || !parent || !threads || !start) return std::nullopt;
-  const char state = rest.front();
+  const char state = fields.front();
   const bool is_zombie = state == 'Z' || state == 'X' || state == 'x';
   return Process{.pid = *pid,
                  .parent = *parent,
                  .start_ticks = *start,
-                 .lives = !is_zombie || *threads > 1,
+                 .is_alive = !is_zombie || *threads > 1,
                  .stopped = state == 'T' || state == 't',
-                 .held = state == 'D'};
+                 .uninterruptible = state == 'D'};
 }
 
 std::optional<Process> find_process(pid_t pid) {
-  const files::Descriptor file(
+  const os::Descriptor file(
       ::open(cat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file.ok()) return std::nullopt;
   std::array<char, 1'024> text{};
@@ -102,10 +102,10 @@ bool has_pending(pid_t pid, int signal) {
 
 bool has_variable(pid_t pid, std::string_view assignment) {
   constexpr std::size_t kMostBytes = 8U << 20U;  // no kernel takes more
-  const files::Descriptor file(
+  const os::Descriptor file(
       ::open(cat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file.ok()) return false;
-  std::string text(1, '\0');  // so that every variable stands between two NULs
+  std::string text(1, '\0');  // so that every variable is enclosed in NULs
   std::array<char, 16'384> part{};
   ssize_t size = 0;
   while (text.size() < kMostBytes && (size = ::read(file.get(), part.data(), part.size())) > 0) {

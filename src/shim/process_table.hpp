@@ -1,5 +1,5 @@
-// What /proc says of the processes of this machine at one moment. One rule: a process is known by
-// its pid and the tick it started in; a pid alone may be another process by now.
+// A snapshot of the machine's processes from /proc. A process is identified by its pid and start
+// time; a pid alone may have been reused.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ struct Process {
   pid_t pid = 0;
   pid_t parent = 0;
   std::uint64_t start_ticks = 0;
-  bool lives = false;    // not a zombie; a zombie whose threads still run does live
-  bool stopped = false;  // by SIGSTOP and its like
-  bool held = false;     // by the kernel: no signal reaches it now
+  bool is_alive = false;         // not a zombie; a zombie with running threads is alive
+  bool stopped = false;          // by SIGSTOP and its like
+  bool uninterruptible = false;  // in uninterruptible sleep (state D)
 
   friend bool operator==(const Process&, const Process&) = default;
 };
 
-// Every process, by pid; kernel threads left out. Zombies are in it: they are links of families.
+// All processes except kernel threads. Includes zombies, which link children to ancestors.
 [[nodiscard]] std::vector<Process> all_processes();
 
-// none: there is no such process now.
+// nullopt: no such process.
 [[nodiscard]] std::optional<Process> find_process(pid_t pid);
 
-// Whether the process was started with NAME=VALUE in its environment. No if we may not look.
+// Whether the process was started with NAME=VALUE in its environment; false if that cannot be read.
 [[nodiscard]] bool has_variable(pid_t pid, std::string_view assignment);
 
-// Whether a signal was sent to the process that it has not got yet.
+// Whether the signal is pending for the process.
 [[nodiscard]] bool has_pending(pid_t pid, int signal);
 
-// The text of a line of /proc/PID/stat; none if it is not one.
+// Parses a line of /proc/PID/stat; nullopt: malformed.
 [[nodiscard]] std::optional<Process> parse_stat(std::string_view line);
 
 }  // namespace tangram::shim

@@ -11,55 +11,55 @@
 
 #include "api/run_spec.hpp"
 #include "base/text.hpp"
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 #include "shim/cgroup.hpp"
 #include "shim/system.hpp"
 
 namespace tangram::shim {
 namespace {
 
-// A fork bomb that outruns so many passes is killed unfinished; the next round goes on.
-constexpr int kMostPasses = 32;
+// If a fork bomb outruns this many passes, what was found is killed and the next round continues.
+constexpr int kMaxPasses = 32;
 
 // glibc has pidfd_open() and pidfd_send_signal() from 2.36 on; the kernel had them before.
-files::Descriptor open_process(pid_t pid) {
-  return files::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+os::Descriptor open_process(pid_t pid) {
+  return os::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
-int send(const files::Descriptor& process, int signal) {
+int send(const os::Descriptor& process, int signal) {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0));
 }
 
-// The handle is opened first: if the process that was found is still there afterwards, its pid
-// was never another's in between, and the handle is its own.
+// The pidfd is opened first: if the process still exists afterwards with the same start time, the
+// pidfd refers to it.
 int signal_verified(const Process& process, int signal) {
-  const files::Descriptor handle = open_process(process.pid);
+  const os::Descriptor handle = open_process(process.pid);
   if (!handle.ok()) return errno;
   const auto now = find_process(process.pid);
   if (!now || now->start_ticks != process.start_ticks) return ESRCH;
   return send(handle, signal) == 0 ? 0 : errno;
 }
 
-std::set<pid_t> marked(const RunMark& mark, const std::vector<Process>& table) {
-  std::set<pid_t> ours;
+std::set<pid_t> find_marked(const RunMark& mark, const std::vector<Process>& table) {
+  std::set<pid_t> pids;
   if (!mark.cgroup.empty()) {
-    for (const pid_t pid : cgroup_members(mark.cgroup)) ours.insert(pid);
+    for (const pid_t pid : cgroup_members(mark.cgroup)) pids.insert(pid);
   }
-  if (mark.tag.empty()) return ours;
+  if (mark.tag.empty()) return pids;
   const std::string assignment = cat(api::kRunTag, "=", mark.tag);
   for (const Process& process : table) {
-    if (!process.lives || ours.contains(process.pid)) continue;
-    if (has_variable(process.pid, assignment)) ours.insert(process.pid);
+    if (!process.is_alive || pids.contains(process.pid)) continue;
+    if (has_variable(process.pid, assignment)) pids.insert(process.pid);
   }
-  return ours;
+  return pids;
 }
 
-// Children of ours are ours, until nothing changes: a child may stand before its parent.
-void add_descendants(std::set<pid_t>& ours, const std::vector<Process>& table) {
+// Repeats until nothing is added: a child may come before its parent in the table.
+void add_descendants(std::set<pid_t>& pids, const std::vector<Process>& table) {
   bool has_grown = true;
   while (has_grown) {
     has_grown = false;
     for (const Process& process : table) {
-      if (ours.contains(process.parent) && ours.insert(process.pid).second) has_grown = true;
+      if (pids.contains(process.parent) && pids.insert(process.pid).second) has_grown = true;
     }
   }
 }
@@ -68,24 +68,23 @@ bool same(const Process& a, const Process& b) {
   return a.pid == b.pid && a.start_ticks == b.start_ticks;
 }
 
-Signalled signal_each(const std::vector<Process>& processes, int signal) {
-  Signalled result{.found = processes.size(), .unreachable = {}};
+SignalResult signal_each(const std::vector<Process>& processes, int signal) {
+  SignalResult result{.found = processes.size(), .unreachable = {}};
   for (const Process& process : processes) {
     const int code = signal_verified(process, signal);
-    if (code != 0 && code != ESRCH) result.unreachable.push_back({process.pid, why(code)});
+    if (code != 0 && code != ESRCH) result.unreachable.push_back({process.pid, errno_text(code)});
   }
   return result;
 }
 
-Killed still_there(const RunMark& mark, const std::vector<Unreachable>& unreachable) {
-  Killed result;
+KillResult find_remaining(const RunMark& mark, const std::vector<Unreachable>& unreachable) {
+  KillResult result;
   for (const Process& process : processes_of(mark)) {
     const auto found = std::ranges::find(unreachable, process.pid, &Unreachable::pid);
-    result.left.push_back(found != unreachable.end()
-                              ? *found
-                              : Unreachable{process.pid, "it was killed and has not ended yet"});
+    result.remaining.push_back(
+        found != unreachable.end() ? *found : Unreachable{process.pid, "killed, but not gone yet"});
   }
-  result.all_gone = result.left.empty();
+  result.all_gone = result.remaining.empty();
   return result;
 }
 
@@ -93,30 +92,30 @@ Killed still_there(const RunMark& mark, const std::vector<Unreachable>& unreacha
 
 std::vector<Process> processes_of(const RunMark& mark) {
   const std::vector<Process> table = all_processes();
-  std::set<pid_t> ours = marked(mark, table);
+  std::set<pid_t> pids = find_marked(mark, table);
   const pid_t self = ::getpid();
-  ours.erase(self);  // the caller may stand in an environment with the same tag
-  if (mark.shim > 0) ours.insert(mark.shim);
-  add_descendants(ours, table);
-  if (mark.shim != self) ours.erase(self);
+  pids.erase(self);  // the caller may have the same tag in its environment
+  if (mark.shim > 0) pids.insert(mark.shim);
+  add_descendants(pids, table);
+  if (mark.shim != self) pids.erase(self);
   std::vector<Process> found;
   for (const Process& process : table) {
-    if (process.pid == self || process.pid == mark.shim || !process.lives) continue;
-    if (ours.contains(process.pid)) found.push_back(process);
+    if (process.pid == self || process.pid == mark.shim || !process.is_alive) continue;
+    if (pids.contains(process.pid)) found.push_back(process);
   }
   return found;
 }
 
-Signalled signal_all(const RunMark& mark, int signal) {
+SignalResult signal_all(const RunMark& mark, int signal) {
   return signal_each(processes_of(mark), signal);
 }
 
-Signalled kill_round(const RunMark& mark) {
+SignalResult kill_round(const RunMark& mark) {
   if (!mark.cgroup.empty()) kill_cgroup(mark.cgroup);
   std::vector<Process> found = processes_of(mark);
   if (found.empty()) return {};
   std::vector<Process> stopped;
-  for (int pass = 0; pass < kMostPasses; ++pass) {
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
     std::vector<Process> fresh;
     for (const Process& process : found) {
       const bool is_known =
@@ -131,22 +130,22 @@ Signalled kill_round(const RunMark& mark) {
   return signal_each(found, SIGKILL);
 }
 
-Killed kill_all(const RunMark& mark, std::chrono::milliseconds patience) {
-  constexpr std::chrono::milliseconds kLongestPause{100};
-  const Moment deadline = boot_now() + patience;
+KillResult kill_all(const RunMark& mark, std::chrono::milliseconds timeout) {
+  constexpr std::chrono::milliseconds kMaxPause{100};
+  const Moment deadline = boot_now() + timeout;
   std::chrono::milliseconds pause{1};
-  Signalled round = kill_round(mark);
-  // Two empty rounds: one pass over /proc can miss a process that forks while it looks.
+  SignalResult round = kill_round(mark);
+  // Two empty rounds: one pass over /proc can miss a process that forks meanwhile.
   bool was_empty = round.found == 0;
   while (boot_now() < deadline) {
     if (!was_empty) std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, kLongestPause);
-    const Signalled next = kill_round(mark);
-    if (next.found == 0 && was_empty) return {.all_gone = true, .left = {}};
+    pause = std::min(pause * 2, kMaxPause);
+    const SignalResult next = kill_round(mark);
+    if (next.found == 0 && was_empty) return {.all_gone = true, .remaining = {}};
     was_empty = next.found == 0;
     if (next.found != 0) round = next;
   }
-  return still_there(mark, round.unreachable);
+  return find_remaining(mark, round.unreachable);
 }
 
 }  // namespace tangram::shim

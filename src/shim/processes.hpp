@@ -1,6 +1,6 @@
-// The processes of a run: found, stopped, killed, all of them. The shim uses it at the end of every
-// run, the daemon when a shim was killed. One rule: no signal goes to a process that was not
-// verified as the run's, through a handle (pidfd) that cannot become another process.
+// Finds, stops and kills all processes of a run. Used by the shim at the end of every run, and by
+// the daemon when a shim was killed. Signals are sent through a pidfd to a process that was
+// verified to be the run's, so a reused pid is never signalled.
 #pragma once
 
 #include <chrono>
@@ -14,39 +14,39 @@
 
 namespace tangram::shim {
 
-// By what the processes of a run are known. Any one is enough; what is empty is not looked for.
+// The marks of a run's processes. Any one is sufficient; empty marks are not used.
 struct RunMark {
   std::string tag{};     // the value of TANGRAM_RUN
-  std::string cgroup{};  // its folder and those below
-  pid_t shim = 0;        // a living subreaper: all of its descendants are the run's; 0: none
+  std::string cgroup{};  // its cgroup, including those below
+  pid_t shim = 0;        // its live subreaper, whose descendants are all the run's; 0: none
 };
 
-// Every living process of the run, with all descendants; never the caller itself nor mark.shim.
-// Without a living shim and without a cgroup, one that both left its family and scrubbed its
-// environment cannot be found.
+// Every live process of the run with all its descendants, except the caller and mark.shim. Without
+// a live shim and a cgroup, a process that was reparented and has cleared its environment is not
+// found.
 [[nodiscard]] std::vector<Process> processes_of(const RunMark& mark);
 
 struct Unreachable {
   pid_t pid = 0;
   std::string reason;
 };
-struct Signalled {
-  std::size_t found = 0;                 // processes of the run that lived
-  std::vector<Unreachable> unreachable;  // those of them that may not be signalled
+struct SignalResult {
+  std::size_t found = 0;                 // live processes of the run
+  std::vector<Unreachable> unreachable;  // those that could not be signalled
 };
 
 // One signal to each process of the run, in one pass.
-Signalled signal_all(const RunMark& mark, int signal);
+SignalResult signal_all(const RunMark& mark, int signal);
 
-// One round: SIGSTOP until no new process shows up, so that none can fork away, then SIGKILL. It
-// does not wait. The run is gone when a round finds nothing.
-Signalled kill_round(const RunMark& mark);
+// One round: SIGSTOP until no new process appears, so that none escapes by forking, then SIGKILL.
+// Does not wait. The run is gone when a round finds no process.
+SignalResult kill_round(const RunMark& mark);
 
-struct Killed {
+struct KillResult {
   bool all_gone = false;
-  std::vector<Unreachable> left;  // those that live, and why
+  std::vector<Unreachable> remaining;  // live ones, and why
 };
-// Rounds until none is left or `patience` is over; blocks the caller.
-[[nodiscard]] Killed kill_all(const RunMark& mark, std::chrono::milliseconds patience);
+// Kills in rounds until no process is left or `timeout` has passed. Blocks.
+[[nodiscard]] KillResult kill_all(const RunMark& mark, std::chrono::milliseconds timeout);
 
 }  // namespace tangram::shim

@@ -39,7 +39,7 @@ Result<Request> parse_request(std::string_view text) {
   if (name == "signal") return parse_signal(*line);
   if (name != "probe" && name != "freeze" && name != "thaw") {
     return invalid(
-        cat("cannot do ", quoted(name), ": it must be stop, signal, probe, freeze or thaw."));
+        cat("unknown request ", quoted(name), ": use stop, signal, probe, freeze or thaw."));
   }
   const auto id = line->number("id", 0, std::numeric_limits<std::int64_t>::max());
   if (!id) return std::unexpected(id.error());

@@ -1,5 +1,5 @@
-// What a client may ask of the shim: a line of the control socket (api/run_spec.hpp) as a value.
-// One rule: a line is understood whole or refused whole.
+// The requests of the control socket (api/run_spec.hpp), parsed. A line is accepted or rejected as
+// a whole.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 namespace tangram::shim {
 
 struct StopRequest {
-  std::optional<std::chrono::milliseconds> grace;  // none: the run's own
+  std::optional<std::chrono::milliseconds> grace;  // nullopt: the run's own
 };
 struct SignalRequest {
   int signal = 0;
-  bool only_main = false;  // not to the rest of its group
+  bool only_main = false;  // the main process, not its group
 };
 struct ProbeRequest {
   std::int64_t id = 0;

@@ -1,13 +1,13 @@
-// RotatingLog: one stream of a job's output on disk: NAME, then NAME.1, NAME.2 … for what is
-// older. One rule: the job never waits for the disk and never fails by it; what cannot be written
-// is dropped, counted, and said in the log as soon as it takes bytes again.
+// RotatingLog: one stream of a job's output on disk: NAME, with older parts in NAME.1, NAME.2 and
+// so on. The job never fails because of the disk: bytes that cannot be written are dropped and
+// counted, and a note of how many is written to the log as soon as writing succeeds again.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 
 namespace tangram::shim {
 
@@ -17,25 +17,26 @@ class RotatingLog {
   RotatingLog(int folder, std::string name, std::uint64_t bytes, std::uint32_t count);
 
   void write(std::string_view text);
-  // A last attempt to say what was lost.
+  // Makes a last attempt to write the note of lost bytes.
   void finish();
 
+  // Bytes dropped and not noted yet.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
  private:
   void rotate();
   void open();
-  bool room();
-  void lose(std::string_view text, int code);
-  bool confess();
+  bool ensure_space();
+  void count_lost(std::string_view text, int code);
+  bool write_loss_note();
   bool append(std::string_view text);
-  [[nodiscard]] std::string older(std::uint32_t age) const;
+  [[nodiscard]] std::string rotated_name(std::uint32_t age) const;
 
   int folder_;
   std::string name_;
   std::uint64_t bytes_;
   std::uint32_t count_;
-  files::Descriptor file_{-1};
+  os::Descriptor file_{-1};
   std::uint64_t size_ = 0;
   bool is_at_line_start_ = true;
   std::uint64_t lost_ = 0;

@@ -1,4 +1,4 @@
-// The run's folder and the JSON of what lies in it.
+// The run folder and the JSON files in it.
 #include "shim/run_folder.hpp"
 
 #include <filesystem>
@@ -9,13 +9,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "files/test_folder.hpp"
 #include "shim/claim.hpp"
+#include "tests/support/os/folder.hpp"
 
 namespace tangram::shim {
 namespace {
 
-using files::testing::Folder;
+using os::testing::Folder;
 using ::testing::HasSubstr;
 
 api::RunSpec full_spec() {
@@ -67,7 +67,7 @@ TEST(RunFolder, IsOnlyForItsOwner) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 
-TEST(RunFolder, IsPreparedAgainOnlyUntilARunWasStarted) {
+TEST(RunFolder, CanBePreparedAgainUntilARunWasStarted) {
   Folder base;
   ASSERT_TRUE(prepare_folder(base.at("run"), full_spec()));
   ASSERT_TRUE(prepare_folder(base.at("run"), full_spec()));
@@ -91,7 +91,7 @@ TEST(RunFolder, UnknownKeysAreIgnoredOtherVersionsAreNot) {
   EXPECT_THAT(newer.error().message, HasSubstr("version 2"));
 }
 
-TEST(RunFolder, SaysWhatIsWrongWithASpecification) {
+TEST(RunFolder, ReportsMistakesInASpecification) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"umask", "\"umask\" must be"},       {"command", "\"command\" must be"},
       {"environment", "\"environment\""},   {"grace_ms", "\"grace_ms\" must be"},
@@ -114,7 +114,7 @@ TEST(RunFolder, SaysWhatIsWrongWithASpecification) {
   EXPECT_FALSE(api::read_run_spec(7));
 }
 
-TEST(RunFolder, RefusesWhatNoProcessCanBeGiven) {
+TEST(RunFolder, RejectsStringsThatExecCannotTake) {
   api::RunSpec spec = full_spec();
   spec.command = {std::string("a\0b", 3)};
   EXPECT_FALSE(api::read_run_spec(api::to_json(spec)));
@@ -162,9 +162,9 @@ TEST(RunFolder, ARecordAlwaysFitsItsFile) {
   EXPECT_EQ((*read)->signal, 9);
 }
 
-TEST(RunFolder, AnswersForAFolderThatNoShimHasSeen) {
+TEST(RunFolder, WorksWithoutAShim) {
   Folder base;
-  EXPECT_FALSE(shim_lives(base.at("run")));
+  EXPECT_FALSE(is_shim_running(base.at("run")));
   EXPECT_FALSE(was_started(base.at("run")));
   EXPECT_EQ(read_started(base.at("run"))->has_value(), false);
   EXPECT_FALSE(connect_control(base.at("run")));

@@ -1,14 +1,14 @@
-// The shim: the small parent process of one run of a job. It outlives the daemon, starts the job
-// once and never again, keeps its logs, ends it with everything it forked, and writes down how it
-// ended. One rule: nothing is started before the folder says that it was.
+// The shim: the small parent process of one run of a job. It outlives the daemon, starts the job at
+// most once, writes its logs, ends it with all processes that it forked, and records how it ended.
+// The run is recorded as started before the job is started.
 #pragma once
 
-#include "files/start_arguments.hpp"
+#include "os/start_arguments.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::shim {
 
-// From the arguments to the end of the run, in this process.
-[[nodiscard]] ShimExit run_shim(const files::StartArguments& arguments);
+// Executes the whole run in this process and returns the exit status of the shim.
+[[nodiscard]] ShimExit run_shim(const os::StartArguments& arguments);
 
 }  // namespace tangram::shim

@@ -24,36 +24,35 @@ std::string user_text(const api::RunSpec& spec) {
 }
 
 std::string reason_of(const ChildFailure& failure, const Launch& launch) {
-  const std::string because = cat(": ", why(failure.error), ". ");
+  const std::string because = cat(": ", errno_text(failure.error), ". ");
   const api::RunSpec& spec = launch.spec;
   const std::string directory = quoted(spec.directory);
   const std::string limit = quoted(limit_name(spec, failure.limit));
   switch (failure.step) {
     case Step::kSession:
-      return cat("cannot give the job a session of its own", because);
+      return cat("cannot create a session for the job", because);
     case Step::kCgroup:
       return cat("cannot enter the run's cgroup ", quoted(spec.cgroup), because,
                  "The shim must be allowed to write its cgroup.procs.");
     case Step::kStreams:
       return cat("cannot connect the job's output to its logs", because);
     case Step::kUser:
-      return cat("cannot become ", user_text(spec), because);
+      return cat("cannot change to ", user_text(spec), because);
     case Step::kPrivileges:
-      return cat("cannot give up the shim's privileges", because, "Nothing was run with them.");
+      return cat("cannot drop the shim's privileges", because, "Nothing was run.");
     case Step::kRelativeDirectory:
       return cat("cannot enter the directory ", directory,
-                 ": it is not absolute. Give one that begins with '/'.");
+                 ": it is not absolute. Use a path that begins with '/'.");
     case Step::kDirectory:
       return cat("cannot enter the directory ", directory, because,
-                 "Give one that exists and that the job's user may enter.");
+                 "Use one that exists and that the job's user may enter.");
     case Step::kUnknownLimit:
       return cat("cannot set the resource limit ", limit,
-                 ": there is none of this name. See setrlimit(2); names are lower case, without "
+                 ": unknown name. Use the names of setrlimit(2) in lower case, without "
                  "RLIMIT_.");
     case Step::kLimit:
       return cat("cannot set the resource limit ", limit, because,
-                 "It may not be above the hard limit that the daemon runs with, nor its soft value "
-                 "above its hard one.");
+                 "It must not exceed the daemon's hard limit, nor its soft value its hard value.");
     case Step::kExecute:
       break;
   }
@@ -65,9 +64,10 @@ std::string reason_of(const ChildFailure& failure, const Launch& launch) {
 
 Result<Pipe> make_pipe() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return failed(cat("cannot make a pipe: ", why(errno), "."));
-  Pipe pipe{files::Descriptor(ends[0]), files::Descriptor(ends[1])};
-  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);  // only this end: the job's own may block
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return failed(cat("cannot create a pipe: ", errno_text(errno), "."));
+  Pipe pipe{os::Descriptor(ends[0]), os::Descriptor(ends[1])};
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);  // only this end; the job's end may block
   return pipe;
 }
 
@@ -80,14 +80,14 @@ Result<Pipe> make_output_pipe(const api::RunSpec& spec) {
   return pipe;
 }
 
-std::expected<Child, StartFailure> start(const Launch& launch) {
+std::expected<Child, StartFailure> start_child(const Launch& launch) {
   Result<Pipe> failures = make_pipe();
   if (!failures) return std::unexpected(StartFailure{126, failures.error().message});
   const pid_t shim_pid = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) become_job(launch, failures->write.get(), shim_pid);
   if (pid < 0) {
-    return std::unexpected(StartFailure{126, cat("cannot fork: ", why(errno), ".")});
+    return std::unexpected(StartFailure{126, cat("cannot fork: ", errno_text(errno), ".")});
   }
   return Child{pid, std::move(failures->read)};
 }

@@ -1,8 +1,8 @@
-// How a job is started and how its end is told: real shims, real processes.
+// How a job is started and how its end is recorded, with real shims and processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shim/test_run.hpp"
+#include "tests/support/shim/run.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TestRun;
 
-TEST(ShimStart, TellsTheExitCode) {
+TEST(ShimStart, RecordsTheExitCode) {
   for (const int code : {0, 1, 42, 127, 255}) {
     TestRun run(cat("exit ", code));
     const auto record = run.run();
@@ -22,7 +22,7 @@ TEST(ShimStart, TellsTheExitCode) {
   }
 }
 
-TEST(ShimStart, TellsTheSignal) {
+TEST(ShimStart, RecordsTheSignal) {
   for (const int signal : {SIGKILL, SIGTERM, SIGSEGV, SIGHUP, SIGUSR1, SIGRTMAX}) {
     TestRun run(cat("kill -", signal, " $$"));
     const auto record = run.run();
@@ -31,14 +31,14 @@ TEST(ShimStart, TellsTheSignal) {
   }
 }
 
-TEST(ShimStart, SaysThatTheJobRuns) {
+TEST(ShimStart, ReportsThatTheJobRuns) {
   TestRun run("exec sleep 1000");
   const std::string line = run.start();
   const auto status = boost::json::parse(line).as_object();
   EXPECT_EQ(status.at("state"), "running");
   EXPECT_EQ(status.at("shim"), run.shim());
   EXPECT_FALSE(testing::is_gone(static_cast<pid_t>(status.at("pid").as_int64())));
-  EXPECT_TRUE(shim_lives(run.folder()));
+  EXPECT_TRUE(is_shim_running(run.folder()));
   EXPECT_TRUE(was_started(run.folder()));
   EXPECT_EQ((*read_started(run.folder()))->shim, run.shim());
   EXPECT_EQ((*read_started(run.folder()))->tag, run.spec.tag);
@@ -53,8 +53,8 @@ struct Mistake {
   const char* reason;
 };
 
-TEST(ShimStart, SaysWhyTheJobCannotBeStarted) {
-  files::testing::Folder folder;
+TEST(ShimStart, ReportsWhyTheJobCannotBeStarted) {
+  os::testing::Folder folder;
   const std::string plain = folder.write("plain", "text");
   const Mistake mistakes[] = {
       {"missing", {"no-such-program"}, "/", 127, "cannot execute 'no-such-program': No such"},
@@ -104,7 +104,7 @@ TEST(ShimStart, GivesTheJobItsDirectoryUmaskAndLimits) {
   EXPECT_THAT(run.output(), HasSubstr("/usr/lib\n0027\n123\n234\n0\nunlimited\n"));
 }
 
-TEST(ShimStart, SaysWhichLimitCannotBeSet) {
+TEST(ShimStart, ReportsWhichLimitCannotBeSet) {
   TestRun unknown("true");
   unknown.spec.resource_limits = {{"core", {}}, {"speed", {.soft = 1, .hard = 1}}};
   auto record = unknown.run();
@@ -117,15 +117,15 @@ TEST(ShimStart, SaysWhichLimitCannotBeSet) {
   EXPECT_THAT(record.reason, HasSubstr("'nofile'"));
 }
 
-TEST(ShimStart, ALimitThatLeavesNoMemoryIsToldToo) {
+TEST(ShimStart, ALimitThatLeavesNoMemoryIsReported) {
   TestRun run("true");
   run.spec.resource_limits = {{"as", {.soft = 4'096, .hard = 4'096}}};
   const auto record = run.run();
   EXPECT_TRUE(record.code == 126 || record.signal) << record.reason;
 }
 
-TEST(ShimStart, TheJobStandsAlone) {
-  // Own session and group, nothing open but the three streams, default signals, none blocked.
+TEST(ShimStart, TheJobIsIsolated) {
+  // Own session and group, only the three streams open, default signals, none blocked.
   TestRun run(
       "echo $$ $(cut -d' ' -f5,6 /proc/$$/stat); ls /proc/$$/fd | tr '\\n' ' '; "
       "readlink /proc/$$/fd/0; grep -E '^(SigBlk|SigIgn|NoNewPrivs)' /proc/self/status");
@@ -139,7 +139,7 @@ TEST(ShimStart, TheJobStandsAlone) {
   EXPECT_THAT(out, HasSubstr("NoNewPrivs:\t1"));
 }
 
-TEST(ShimStart, TheShimStandsAlone) {
+TEST(ShimStart, TheShimIsIsolated) {
   TestRun run("exec sleep 1000");
   run.start();
   EXPECT_EQ(::getsid(run.shim()), run.shim());
@@ -165,7 +165,7 @@ TEST(ShimStart, WorksWithoutStandardStreamsAndIgnoredChildren) {
   EXPECT_EQ((*read_exit(run.folder()))->code, 5);
 }
 
-TEST(ShimStart, RefusesWhatItCannotRead) {
+TEST(ShimStart, RejectsAMissingOrDamagedSpecification) {
   TestRun run("true");
   run.base().write("run/spec.json", "{\"version\":1,");
   EXPECT_EQ(TestRun::wait_for(run.spawn()), static_cast<int>(ShimExit::kBadSpec));
@@ -175,7 +175,7 @@ TEST(ShimStart, RefusesWhatItCannotRead) {
   EXPECT_EQ(TestRun::wait_for(missing.spawn({"--nonsense"})), static_cast<int>(ShimExit::kUsage));
 }
 
-TEST(ShimStart, ToleratesAReadyDescriptorNobodyReads) {
+TEST(ShimStart, ToleratesAClosedReadyDescriptor) {
   TestRun run("exit 6");
   run.prepare();
   int ends[2];

@@ -1,6 +1,5 @@
-// The small words of the shim about the operating system: why a call failed, what time it is, what
-// goes into shim.log. One rule: time for deadlines is CLOCK_BOOTTIME, which no one sets; the clock
-// on the wall is for records only.
+// Small helpers of the shim: the text of an errno, the time, and shim.log. Deadlines use
+// CLOCK_BOOTTIME, which cannot be set; wall-clock time is for records only.
 #pragma once
 
 #include <chrono>
@@ -11,12 +10,12 @@
 #include "api/job.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "files/failure.hpp"
+#include "os/failure.hpp"
 
 namespace tangram::shim {
 
-using files::system_failure;
-using files::why;
+using os::errno_text;
+using os::system_failure;
 
 using Moment = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
@@ -30,7 +29,7 @@ inline api::WallTime wall_now() {
   return std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
 }
 
-// A line for whoever asks later why something went wrong; standard error is shim.log by then.
+// Writes a line with a timestamp to standard error, which detach_streams() makes shim.log.
 void note(std::string_view text);
 
 }  // namespace tangram::shim

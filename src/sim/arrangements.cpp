@@ -14,9 +14,9 @@ namespace {
 using Counts = std::vector<int>;  // of each profile of the multiset
 using Layouts = std::vector<std::pair<Counts, std::vector<mig::Placement>>>;
 
-// One layout for each content that a GPU can have, the largest profiles most first.
+// One layout for each content that a GPU can have, those with most of the largest profiles first.
 Layouts layouts_of(const mig::Model& model, const std::vector<mig::ProfileIndex>& profiles,
-                   const Counts& most) {
+                   const Counts& max_counts) {
   std::map<Counts, std::vector<mig::Placement>> found;
   mig::for_each_layout(model, profiles, [&](std::span<const mig::Placement> layout, auto) {
     Counts counts(profiles.size());
@@ -24,14 +24,15 @@ Layouts layouts_of(const mig::Model& model, const std::vector<mig::ProfileIndex>
       for (std::size_t i = 0; i < profiles.size(); ++i) counts[i] += p.profile == profiles[i];
     }
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (counts[i] > most[i]) return;
+      if (counts[i] > max_counts[i]) return;
     }
     found.try_emplace(counts, layout.begin(), layout.end());
   });
   return {found.rbegin(), found.rend()};
 }
 
-// Fills the GPUs one after another with any content that is left; `chosen` are places in `layouts`.
+// Assigns the remaining instances to the GPUs one after another; `chosen` are indices into
+// `layouts`.
 void fill(const Layouts& layouts, std::uint32_t gpus, Counts& left,
           std::vector<std::size_t>& chosen, std::vector<Arrangement>& all) {
   if (gpus == 0) {
@@ -70,8 +71,8 @@ Result<std::vector<Arrangement>> arrangements(const mig::Model& model,
   std::vector<std::size_t> chosen;
   fill(layouts, gpus, counts, chosen, all);
   if (all.empty()) {
-    return invalid(cat("no arrangement of the instances asked for fits on ", gpus,
-                       " GPUs of model ", model.name(), "; ask for fewer or smaller ones."));
+    return invalid(cat("no arrangement of the instances fits on ", gpus, " GPUs of model ",
+                       model.name(), "; use fewer or smaller ones."));
   }
   return all;
 }

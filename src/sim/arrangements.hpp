@@ -1,7 +1,7 @@
-// Arrangements: every way to spread a given multiset of instances over GPUs of one model, for
-// static partitioning (§V-C: the same instances, only their places differ). The order of the GPUs
-// counts, because first fit goes by it; where on its GPU an instance stands does not, and one legal
-// layout is taken. One rule: all of them, or an error that says why there are none.
+// Arrangements: every way to distribute a given multiset of instances over GPUs of one model, for
+// static partitioning (§V-C: the same instances, only their locations differ). The order of the
+// GPUs matters, because first fit follows it; the starts within a GPU do not, so one legal layout
+// per content is used. Returns all, or an error that says why there are none.
 #pragma once
 
 #include <cstdint>

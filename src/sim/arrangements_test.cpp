@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::sim {
 namespace {
@@ -110,7 +110,7 @@ TEST(Arrangements, WhatDoesNotFitIsAnError) {
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, ErrorCode::kInvalid);
   EXPECT_EQ(found.error().message,
-            "no arrangement of the instances asked for fits on 2 GPUs of model A100-40GB; ask for "
+            "no arrangement of the instances fits on 2 GPUs of model A100-40GB; use "
             "fewer or smaller ones.");
   EXPECT_FALSE(arrangements(model("A100-40GB"), {{"1g.5gb", 1}}, 0));
 }

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "policies/registry.hpp"
-#include "sim/test_worlds.hpp"
+#include "tests/support/sim/worlds.hpp"
 
 namespace tangram::sim {
 namespace {
@@ -22,7 +22,7 @@ using testing::Seen;
 using testing::static_node;
 using testing::watch;
 
-// Enough to keep two GPUs busy and a queue waiting.
+// Enough tasks to keep two GPUs busy and a queue waiting.
 Workload tasks_of(bool paper, std::uint64_t seed) {
   if (paper) {
     PaperWorkload workload = *paper_workload("normal25");
@@ -58,7 +58,7 @@ TEST(Balance, NoWorkIsLostOrDoneTwiceUnderAnyPolicy) {
           const std::string where =
               std::string(placement.name) + ", " + std::string(migration.name) +
               (contention ? ", contention" : "") + (paper ? ", paper" : ", synthetic");
-          EXPECT_NEAR(summary.work_done / summary.work_asked, 1, 1e-6) << where;
+          EXPECT_NEAR(summary.work_done / summary.work_submitted, 1, 1e-6) << where;
           EXPECT_EQ(summary.submitted, workload.tasks) << where;
           EXPECT_EQ(summary.submitted, summary.makespan.count() + summary.refused) << where;
           EXPECT_EQ(summary.refused > 0, placement.only_idle) << where;  // no 3g in the layout
@@ -75,7 +75,7 @@ TEST(Balance, NoWorkIsLostOrDoneTwiceUnderAnyPolicy) {
   EXPECT_EQ(moves["both"], moves["both-plain"]);
 }
 
-// A slow move that often meets the end of its job: nothing may be lost there either.
+// Slow moves that often meet the end of their job: no work may be lost there.
 TEST(Balance, HoldsWhenJobsEndDuringTheirMoves) {
   for (const double drain_query : {0.0, 1.0}) {
     Setting setting = node_of(3);
@@ -88,7 +88,7 @@ TEST(Balance, HoldsWhenJobsEndDuringTheirMoves) {
       std::uint64_t early = 0;
       for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         const auto summary = mig::testing::or_stop(simulate(setting, tasks_of(paper, seed)));
-        EXPECT_NEAR(summary.work_done / summary.work_asked, 1, 1e-6);
+        EXPECT_NEAR(summary.work_done / summary.work_submitted, 1, 1e-6);
         EXPECT_EQ(summary.submitted, summary.makespan.count());
         early += summary.moves_ended_early;
       }
@@ -157,7 +157,7 @@ struct Counts {
   std::vector<std::uint32_t> serving;
 };
 
-// By profile, at an instant: just after what happens then, or just before.
+// Counts per profile at an instant, including or excluding the changes at that instant.
 Counts counts_at(const Seen& seen, double at_s, bool after) {
   Counts counts{std::vector<std::uint32_t>(seen.workload.profiles.size()),
                 std::vector<std::uint32_t>(seen.workload.profiles.size())};
@@ -219,7 +219,7 @@ TEST(Balance, PeriodicSamplesAreAtExactMultiples) {
   }
 }
 
-// When something happens at the very instant of a sample, the sample is of just before.
+// A sample at the instant of a change shows the state before it.
 TEST(Balance, APeriodicSampleIsOfJustBefore) {
   const Task task{.arrival_s = 2, .duration_s = 5};
   const auto seen = watch(node_of(1), workload_of("one", {"1g.5gb"}, {task}), 1);
@@ -229,7 +229,7 @@ TEST(Balance, APeriodicSampleIsOfJustBefore) {
   EXPECT_EQ(seen.samples[3].live, 1U);
 }
 
-TEST(Balance, NobodyWaitsAtAnEmptyNode) {
+TEST(Balance, NoTaskWaitsAtAnEmptyNode) {
   Synthetic synthetic{.tasks = 200, .mean_arrival_s = 10'000, .mean_duration_s = 20};
   synthetic.mix.push_back({"7g.40gb", 2});
   synthetic.law = DurationLaw::kConstant;
@@ -247,7 +247,7 @@ TEST(Balance, NobodyWaitsAtAnEmptyNode) {
   EXPECT_GT(alone, 190);
 }
 
-// Only the head of the queue may start, so places are given in the order of arrival.
+// Only the head of the queue may start, so placements follow the order of arrival.
 TEST(Balance, FirstComeFirstServed) {
   for (const auto& placement : policies::placement_policies()) {
     Setting setting = setting_for(placement, "both", true);
@@ -265,7 +265,7 @@ TEST(Balance, FirstComeFirstServed) {
       ASSERT_LE(row->ready_s, row->finished_s);
     }
   }
-  // Another order is another order: the test can fail.
+  // Another order gives another result: the test can fail.
   Setting setting = node_of(2);
   setting.tuning.queue = "largest-memory";
   auto seen = watch(setting, tasks_of(false, 13));
@@ -282,11 +282,11 @@ void expect_same(const Distribution& a, const Distribution& b) {
 
 std::vector<double> numbers_of(const Summary& s) {
   const auto d = [](std::uint64_t n) { return static_cast<double>(n); };
-  return {d(s.submitted),  d(s.refused),      d(s.intra_moves), d(s.inter_moves),
-          d(s.moves_done), d(s.created),      d(s.destroyed),   d(s.moves_ended_early),
-          d(s.starts),     d(s.in_use_waits), d(s.most_live),   d(s.steps),
-          s.end_s,         s.fragmentation,   s.compute_used,   s.waiting,
-          s.work_asked,    s.work_done};
+  return {d(s.submitted),   d(s.refused),      d(s.intra_moves), d(s.inter_moves),
+          d(s.moves_done),  d(s.created),      d(s.destroyed),   d(s.moves_ended_early),
+          d(s.starts),      d(s.in_use_waits), d(s.max_live),    d(s.steps),
+          s.end_s,          s.fragmentation,   s.compute_used,   s.waiting,
+          s.work_submitted, s.work_done};
 }
 
 bool same_job(const JobRow& a, const JobRow& b) {

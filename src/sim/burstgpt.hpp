@@ -1,9 +1,9 @@
-// Quantiles of request and response tokens of BurstGPT conversations, at 0, 1, …, 100 %, so that
-// the paper's workloads can be generated without the trace. From 744 cleaned rows: failures (no
-// request or response tokens) and rows above 2,048 tokens dropped, the context limit of OPT; that
-// rule is ours, the paper only says that outliers are excluded. Requests and responses are hardly
-// correlated there (Spearman 0.12), so they are drawn independently. Facts only; no row of the data
-// set.
+// Quantiles of the request and response tokens of BurstGPT conversations, at 0, 1, …, 100 %, so
+// that the paper's workloads can be generated without the trace. From 744 cleaned rows: failures
+// (no request or response tokens) and rows above 2,048 tokens, the context limit of OPT, are
+// dropped; that rule is ours, the paper only says that outliers are excluded. Requests and
+// responses are hardly correlated there (Spearman 0.12), so they are drawn independently. Facts
+// only; no row of the data set.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ using Quantiles = std::array<double, 101>;
 
 // "Long" (§V-A) is the upper half by total tokens.
 inline constexpr double kLongFromTokens = 492;
-inline constexpr double kMostTokens = 2048;
+inline constexpr double kMaxTokens = 2048;
 
 inline constexpr Quantiles kRequestTokens = {
     8.0,    11.4,   14.0,   15.3,   17.0,  18.1,   19.0,   20.0,   22.0,   22.0,   24.0,   25.0,

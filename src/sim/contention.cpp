@@ -18,13 +18,13 @@ double pass_time(const Stream& s, double compute_s, double rate, bool prefetch) 
 }  // namespace
 
 void pass_times(std::span<const Stream> streams, const Knobs& knobs, std::span<double> seconds) {
-  CHECK(streams.size() <= kMostStreams && streams.size() == seconds.size());
+  CHECK(streams.size() <= kMaxStreams && streams.size() == seconds.size());
   const bool prefetch = knobs.prefetch > 0.5;
   const double alone = std::min(knobs.flow_gbps, knobs.link_gbps);
   const bool contended = knobs.contention > 0.5;
   const double neighbours = contended ? static_cast<double>(streams.size()) - 1 : 0;
   const double slower = 1 + knobs.tlb_penalty * std::max(0.0, neighbours);
-  std::array<double, kMostStreams> busy{};
+  std::array<double, kMaxStreams> busy{};
   double all_busy = 0;
   for (std::size_t i = 0; i < streams.size(); ++i) {
     const Stream& s = streams[i];
@@ -33,9 +33,9 @@ void pass_times(std::span<const Stream> streams, const Knobs& knobs, std::span<d
     all_busy += busy[i];
   }
   if (!contended || all_busy == 0) return;
-  constexpr int kMostRounds = 60;
+  constexpr int kMaxIterations = 60;
   constexpr double kCloseEnough = 1e-9;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxIterations; ++round) {
     double change = 0;
     for (std::size_t i = 0; i < streams.size(); ++i) {
       const Stream& s = streams[i];

@@ -5,8 +5,8 @@
 //     rate_i = min(cap, link / (1 + sum over j != i of busy_j)),  busy_j = fetch time of j / pass
 //     of j
 // (mean value analysis of a processor-sharing server, after Schweitzer and Bard). For n equal
-// streams the pass lies between max(alone, n·o/link) and c + o / min(cap, link/n), as it must.
-// One rule: no state: from who is there to how fast each is.
+// streams the pass lies between max(alone, n·o/link) and c + o / min(cap, link/n), as it must. Pure
+// functions without state.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@
 namespace tangram::sim {
 
 // At most one stream per instance.
-inline constexpr std::size_t kMostStreams = mig::kMaxMemorySlices;
+inline constexpr std::size_t kMaxStreams = mig::kMaxMemorySlices;
 
-// What one job asks per pass; transfer 0 for a job that fits.
+// The demand of one job per pass; transfer 0 for a job that fits in memory.
 struct Stream {
   double transfer_gb = 0;
   double compute_s = 0;
 };
 
-// Seconds per pass of each stream when all of them run on one GPU.
+// Computes the seconds per pass of each stream when all of them run on one GPU.
 void pass_times(std::span<const Stream> streams, const Knobs& knobs, std::span<double> seconds);
 
 }  // namespace tangram::sim

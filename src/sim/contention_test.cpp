@@ -1,6 +1,6 @@
-// Contention: one job alone is arithmetic, equal jobs lie between two bounds, and whatever the
-// streams, the link is never given out twice and nobody gains by a neighbour. RC_PARAMS="seed=…" in
-// front of the program replays a failed property, RC_PARAMS="max_success=10000" looks longer.
+// Contention: one job alone is arithmetic, equal jobs lie between two bounds, the link is never
+// given out twice and no job gains by a neighbour. RC_PARAMS="seed=…" in the environment replays a
+// failed property, RC_PARAMS="max_success=10000" runs longer.
 #include "sim/contention.hpp"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ TEST(Contention, ThePenaltySlowsComputeByTheNumberOfNeighbours) {
   }
 }
 
-TEST(Contention, NobodyIsNoTrouble) {
+TEST(Contention, NoStreamsAreNoError) {
   EXPECT_TRUE(times({}, Knobs()).empty());
   EXPECT_EQ(times({{0, 0}}, Knobs())[0], 0);
 }
@@ -136,8 +136,8 @@ Stream random_stream() {
   return {fits ? 0 : thousandths(1, 33'000), thousandths(1, 500)};
 }
 
-std::vector<Stream> random_streams(std::size_t most) {
-  std::vector<Stream> streams(*rc::gen::inRange<std::size_t>(1, most + 1));
+std::vector<Stream> random_streams(std::size_t max_count) {
+  std::vector<Stream> streams(*rc::gen::inRange<std::size_t>(1, max_count + 1));
   for (Stream& s : streams) s = random_stream();
   for (const Stream& s : streams) {
     RC_LOG(std::to_string(s.transfer_gb) + " GB, " + std::to_string(s.compute_s) + " s");
@@ -156,7 +156,7 @@ Knobs random_knobs() {
 }
 
 RC_GTEST_PROP(Contention, TheLinkIsNeverGivenOutTwice, ()) {
-  const auto streams = random_streams(kMostStreams);
+  const auto streams = random_streams(kMaxStreams);
   const Knobs knobs = random_knobs();
   const auto seconds = times(streams, knobs);
   double used = 0;
@@ -167,9 +167,9 @@ RC_GTEST_PROP(Contention, TheLinkIsNeverGivenOutTwice, ()) {
   RC_ASSERT(used <= knobs.link_gbps * (1 + 1e-6));
 }
 
-// With the penalty this would not be so: who computes longer leaves the link to the others.
+// Not true with the penalty: a job that computes longer leaves the link to the others.
 RC_GTEST_PROP(Contention, ANeighbourMoreNeverMakesAnyoneFaster, ()) {
-  auto streams = random_streams(kMostStreams - 1);
+  auto streams = random_streams(kMaxStreams - 1);
   Knobs knobs = random_knobs();
   knobs.tlb_penalty = 0;
   const auto before = times(streams, knobs);
@@ -178,8 +178,8 @@ RC_GTEST_PROP(Contention, ANeighbourMoreNeverMakesAnyoneFaster, ()) {
   for (std::size_t i = 0; i < before.size(); ++i) RC_ASSERT(after[i] >= before[i] * (1 - 1e-6));
 }
 
-RC_GTEST_PROP(Contention, NobodyIsFasterThanAlone, ()) {
-  const auto streams = random_streams(kMostStreams);
+RC_GTEST_PROP(Contention, NoStreamIsFasterThanAlone, ()) {
+  const auto streams = random_streams(kMaxStreams);
   const Knobs knobs = random_knobs();
   const auto seconds = times(streams, knobs);
   for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -187,9 +187,9 @@ RC_GTEST_PROP(Contention, NobodyIsFasterThanAlone, ()) {
   }
 }
 
-// The rounds have come to rest: the times satisfy the equation in the header.
+// The iteration has converged: the times satisfy the equation in the header.
 RC_GTEST_PROP(Contention, TheTimesAreTheFixedPoint, ()) {
-  const auto streams = random_streams(kMostStreams);
+  const auto streams = random_streams(kMaxStreams);
   Knobs knobs = random_knobs();
   knobs.tlb_penalty = 0;
   knobs.prefetch = 0;
@@ -206,9 +206,9 @@ RC_GTEST_PROP(Contention, TheTimesAreTheFixedPoint, ()) {
   }
 }
 
-// Who comes first in the list does not matter.
+// The order in the list does not matter.
 RC_GTEST_PROP(Contention, TheOrderOfStreamsDoesNotMatter, ()) {
-  auto streams = random_streams(kMostStreams);
+  auto streams = random_streams(kMaxStreams);
   const Knobs knobs = random_knobs();
   auto seconds = times(streams, knobs);
   std::ranges::reverse(streams);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kTooLong = "the line is longer than 65536 bytes.";
-static_assert(kLongestCsvLine == 65536);
+static_assert(kMaxCsvLineBytes == 65536);
 constexpr std::string_view kNul = "the line has a NUL byte; a CSV file is text.";
 constexpr std::string_view kStrayReturn =
     "the line has a carriage return before its end; lines end in LF or CRLF.";
@@ -16,13 +16,13 @@ constexpr std::string_view kStrayQuote =
     "a field has a double quote in its middle; put the field in quotes and double those inside.";
 constexpr std::string_view kNoEnd = "a field in quotes does not end in its line.";
 constexpr std::string_view kAfterQuote =
-    "a field in quotes goes on after the closing one; quotes inside of it must be doubled.";
+    "text after the closing quote of a field; quotes inside a field must be doubled.";
 
 bool has(std::string_view line, char c) { return line.find(c) != std::string_view::npos; }
 
-// Why a line is none of a CSV file, whatever its fields.
+// Checks a line before it is split into fields.
 std::string_view problem_of(std::string_view line) {
-  if (line.size() > kLongestCsvLine) return kTooLong;
+  if (line.size() > kMaxCsvLineBytes) return kTooLong;
   if (has(line, '\0')) return kNul;
   if (has(line, '\r')) return kStrayReturn;
   return {};
@@ -55,7 +55,7 @@ std::string_view CsvReader::take_line() {
   return line;
 }
 
-void CsvReader::refuse(std::string_view problem) {
+void CsvReader::reject(std::string_view problem) {
   problem_ = problem;
   fields_.clear();
 }
@@ -76,28 +76,28 @@ void CsvReader::split(std::string_view line) {
 
 void CsvReader::split_quoted(std::string_view line) {
   unescaped_.clear();
-  unescaped_.reserve(line.size());  // so that what fields_ points to stays where it is
+  unescaped_.reserve(line.size());  // keeps the views in fields_ valid
   for (std::size_t at = 0; at <= line.size();) {
     std::size_t end = std::min(line.find(',', at), line.size());
     if (at < line.size() && line[at] == '"') {
       end = take_quoted(line, at);
     } else {
       fields_.push_back(line.substr(at, end - at));
-      if (has(fields_.back(), '"')) refuse(kStrayQuote);
+      if (has(fields_.back(), '"')) reject(kStrayQuote);
     }
     if (!problem_.empty()) return;
     at = end + 1;
   }
 }
 
-// Returns where the comma is, or the end of the line.
+// Returns the position of the next comma, or the end of the line.
 std::size_t CsvReader::take_quoted(std::string_view line, std::size_t open) {
   const std::size_t begin = unescaped_.size();
   bool doubled = false;
   for (std::size_t at = open + 1;;) {
     const std::size_t quote = line.find('"', at);
     if (quote == std::string_view::npos) {
-      refuse(kNoEnd);
+      reject(kNoEnd);
       return line.size();
     }
     const std::string_view part = line.substr(at, quote - at);
@@ -108,7 +108,7 @@ std::size_t CsvReader::take_quoted(std::string_view line, std::size_t open) {
       at = after + 1;
       continue;
     }
-    if (after < line.size() && line[after] != ',') refuse(kAfterQuote);
+    if (after < line.size() && line[after] != ',') reject(kAfterQuote);
     if (!problem_.empty()) return line.size();
     if (doubled) unescaped_.append(part);
     fields_.push_back(doubled ? std::string_view(unescaped_).substr(begin) : part);

@@ -1,4 +1,4 @@
-// CSV: what is a field, what is refused, and that line numbers stay true whatever came before.
+// CSV: fields, rejected lines, and line numbers that stay true.
 #include "sim/csv.hpp"
 
 #include <string>
@@ -49,7 +49,7 @@ std::string all_lines(std::string_view text) {
   return out;
 }
 
-TEST(Csv, FieldsArePartedByCommasAndKeepTheirSpaces) {
+TEST(Csv, FieldsAreSeparatedByCommasAndKeepTheirSpaces) {
   EXPECT_THAT(first_fields("a,b c, d ,,e"), ElementsAre("a", "b c", " d ", "", "e"));
   EXPECT_THAT(first_fields(","), ElementsAre("", ""));
 }
@@ -101,13 +101,13 @@ TEST(Csv, WhatCannotBeReadIsRefusedWithItsReason) {
   EXPECT_EQ(first_problem("a,\""), "a field in quotes does not end in its line.");
   EXPECT_EQ(first_problem("\"a\"\""), "a field in quotes does not end in its line.");
   EXPECT_THAT(first_problem("a\"b,c"), HasSubstr("a double quote in its middle"));
-  EXPECT_THAT(first_problem(R"("a"b,c)"), HasSubstr("goes on after the closing one"));
+  EXPECT_THAT(first_problem(R"("a"b,c)"), HasSubstr("text after the closing quote"));
   EXPECT_THAT(first_problem("a,b"), IsEmpty());
 }
 
 TEST(Csv, ALineMayBeAsLongAsTheLimitAndNoLonger) {
-  EXPECT_THAT(first_problem(std::string(kLongestCsvLine, 'x') + "\r\n"), IsEmpty());
-  EXPECT_EQ(first_problem(std::string(kLongestCsvLine + 1, 'x')),
+  EXPECT_THAT(first_problem(std::string(kMaxCsvLineBytes, 'x') + "\r\n"), IsEmpty());
+  EXPECT_EQ(first_problem(std::string(kMaxCsvLineBytes + 1, 'x')),
             "the line is longer than 65536 bytes.");
 }
 

@@ -1,5 +1,5 @@
-// Distribution: what is kept of many values: their number, mean, largest, and quantiles to within
-// 1.6 %. Memory does not grow with the number of values. One rule: values are not negative.
+// Distribution: count, mean, maximum and quantiles (to within 1.6 %) of many non-negative values,
+// in constant memory.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ class Distribution {
   [[nodiscard]] double sum() const { return sum_; }
   [[nodiscard]] double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
   [[nodiscard]] double largest() const { return largest_; }
-  // The value that this part (0 to 1) of all values does not exceed.
+  // The value that this share (0 to 1) of all values does not exceed.
   [[nodiscard]] double quantile(double part) const;
 
  private:

@@ -83,15 +83,15 @@ TEST(Distribution, QuantilesOfRandomValuesAreWithin16PerThousand) {
         const double part = step / 64.0;
         const auto rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(count)));
         const double truth = values[rank - 1];
-        const double told = distribution.quantile(part);
+        const double estimate = distribution.quantile(part);
         const std::string where = "law " + std::to_string(law) + ", " + std::to_string(count) +
                                   " values, " + std::to_string(part);
         if (truth < 0x1.0p-20) {
-          EXPECT_EQ(told, 0) << where;
+          EXPECT_EQ(estimate, 0) << where;
           continue;
         }
-        EXPECT_GE(told, truth) << where;
-        EXPECT_LE(told, truth * 1.016) << where;
+        EXPECT_GE(estimate, truth) << where;
+        EXPECT_LE(estimate, truth * 1.016) << where;
       }
     }
   }

@@ -6,7 +6,7 @@
 // loads) are left out, so that the start's bias is below 1 % of what is left.
 //
 // The interval of 99 % is wide, and all cases share their draws; so every single wait is also held
-// to a reference queue of a few lines. One rule: if only the interval fails, it is the draws.
+// to a reference queue of a few lines. If only the interval fails, it is due to the draws.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/test_worlds.hpp"
+#include "tests/support/sim/worlds.hpp"
 
 namespace tangram::sim {
 namespace {

@@ -1,6 +1,6 @@
-// Hardware: how fast GPUs of a model are: memory, FLOPS, multiprocessors, PCIe. The makers'
-// figures; what a link carries is measured for PCIe 4 and assumed to be twice that for PCIe 5. One
-// rule: only what a knob can override.
+// Hardware: the speeds of GPU models: memory, FLOPS, multiprocessors, PCIe, from the vendor's data
+// sheets; the throughput of a link is measured for PCIe 4 and assumed to be twice that for PCIe 5.
+// Only values that a knob can override.
 #pragma once
 
 #include <string_view>
@@ -18,10 +18,10 @@ struct Hardware {
   double link_gbps;
 };
 
-// Nothing for a model whose figures are not known.
+// Null for a model whose figures are not known.
 [[nodiscard]] const Hardware* find_hardware(const mig::Model& model);
 
-// The knobs with the speeds of this model; those of the A100 40GB where none are known.
+// The knobs with the speeds of this model, or of the A100 40GB if they are not known.
 [[nodiscard]] Knobs knobs_for(const mig::Model& model);
 
 }  // namespace tangram::sim

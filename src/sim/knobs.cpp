@@ -30,13 +30,13 @@ constexpr Knob kTable[] = {
     {"multiprocessors", "", "of a whole GPU", 1, 1e6, &Knobs::multiprocessors},
     {"flops_efficiency", "", "of the FLOPS, in prefill", 0.01, 1, &Knobs::flops_efficiency},
     {"link_gbps", "GB/s", "PCIe link of a GPU", 0.01, 1e6, &Knobs::link_gbps},
-    {"flow_gbps", "GB/s", "most that one stream gets", 0.01, 1e6, &Knobs::flow_gbps},
+    {"flow_gbps", "GB/s", "maximum of one stream", 0.01, 1e6, &Knobs::flow_gbps},
     {"prefetch", "0 or 1", "transfer and compute overlap", 0, 1, &Knobs::prefetch},
     {"tlb_penalty", "", "slow-down of compute per neighbour", 0, 10, &Knobs::tlb_penalty},
     {"contention", "0 or 1", "neighbours slow each other down", 0, 1, &Knobs::contention},
 };
 
-// As people write it: 0.01, not 0.010000.
+// Shortest form: 0.01, not 0.010000.
 std::string number_text(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
@@ -63,7 +63,7 @@ Result<void> set_knob(Knobs& knobs, std::string_view assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) {
     return invalid(cat("cannot read the knob ", quoted(assignment),
-                       "; write NAME=NUMBER, as in link_gbps=12."));
+                       "; write NAME=NUMBER, e.g. link_gbps=12."));
   }
   const auto knob = find_knob(assignment.substr(0, equals));
   if (!knob) return std::unexpected(knob.error());

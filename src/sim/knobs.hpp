@@ -1,6 +1,6 @@
-// Knobs: every assumption of the simulated world that is not the scheduler's. Each has a stated
-// default and a source or the word "assumed" (docs/simulator.md), and `tangram sim sweep` can turn
-// each by name. One rule: no number about the world is anywhere else.
+// Knobs: every assumption of the simulation outside the scheduler. Each has a default with a source
+// or the word "assumed" (docs/simulator.md), and `tangram sim sweep` can vary each by name.
+// Assumptions are defined here only.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct Knobs {
   // Start of a replica: process and CUDA context (assumed), then the weights at load_gbps.
   double process_start_s = 2.0;
   double load_gbps = 2.6;
-  double drain_query = 1;  // 1: a query ends where it began; 0: what is left of it moves at once
-  double drain_s = 0;      // what an original without queries needs to finish (assumed)
+  double drain_query = 1;  // 1: a query ends where it began; 0: it moves at once
+  double drain_s = 0;      // time to drain an original without queries (assumed)
   double stop_s = 0.1;     // from the signal to the last process (assumed)
 
   // The models in memory.
@@ -41,7 +41,7 @@ struct Knobs {
 
   // The PCIe link of a GPU, shared by its instances.
   double link_gbps = 25.7;    // host to device, pinned, gen 4 x16
-  double flow_gbps = 25.7;    // most that one stream gets: 25.7 pinned, about 10 pageable
+  double flow_gbps = 25.7;    // maximum of one stream: 25.7 pinned, about 10 pageable
   double prefetch = 0;        // 0: transfer and compute add; 1: they overlap
   double tlb_penalty = 0.02;  // slow-down of compute per neighbour: the shared TLB (assumed)
   double contention = 1;      // 0: every job runs as if it were alone

@@ -1,5 +1,5 @@
-// The knobs by name: each can be turned to both of its ends and to nothing beyond, and a mistake is
-// answered with what is allowed. One rule: nothing is changed by an assignment that is refused.
+// The knobs by name: each can be set to both of its bounds and to nothing beyond; an error says
+// what is allowed, and changes nothing.
 #include "sim/knobs.hpp"
 
 #include <cstddef>
@@ -35,7 +35,7 @@ std::string refusal(std::string_view assignment) {
   return result ? "" : result.error().message;
 }
 
-// As many rows as Knobs has members: nothing can be forgotten in the table.
+// As many rows as Knobs has members.
 TEST(Knobs, TheTableHasEachKnobOnce) {
   EXPECT_EQ(knob_table().size() * sizeof(double), sizeof(Knobs));
   std::set<std::string_view> names;
@@ -97,7 +97,7 @@ TEST(Knobs, OutOfRangeIsRefusedAtBothEnds) {
   }
 }
 
-TEST(Knobs, WithoutAnEqualsSignTheFormIsSaid) {
+TEST(Knobs, WithoutAnEqualsSignTheFormIsExplained) {
   EXPECT_THAT(refusal("link_gbps"), AllOf(HasSubstr("'link_gbps'"), HasSubstr("NAME=NUMBER")));
   EXPECT_THAT(refusal(""), HasSubstr("NAME=NUMBER"));
 }

@@ -17,17 +17,17 @@ constexpr double kGiga = 1e9;
 constexpr double kMib = 1024.0 * 1024.0;
 constexpr double kGib = 1024.0 * kMib;
 
-// What a slice has: where a table does not know, the share of the whole.
+// The memory of a slice; its share of the whole if the catalog does not know it.
 double memory_bytes(const mig::Model& gpu, const mig::Profile& p) {
   if (p.facts.memory_mib > 0) return p.facts.memory_mib * kMib;
   int whole = 0;
   for (const mig::Profile& other : gpu.profiles()) whole = std::max(whole, other.facts.memory_mib);
-  constexpr int kIfNobodyKnows = 40 * 1024;
-  if (whole <= 0) whole = kIfNobodyKnows;
+  constexpr int kDefaultMib = 40 * 1024;
+  if (whole <= 0) whole = kDefaultMib;
   return whole * kMib * p.memory_slices / gpu.memory_slices();
 }
 
-// The share of the GPU's multiprocessors.
+// The slice's share of the GPU's multiprocessors.
 double multiprocessors(const mig::Model& gpu, const mig::Profile& p, const Knobs& knobs) {
   if (p.facts.multiprocessors > 0) return p.facts.multiprocessors / knobs.multiprocessors;
   return static_cast<double>(p.compute_slices) / gpu.compute_slices();

@@ -1,7 +1,6 @@
-// Language models as jobs: how much of one a slice can keep, what each pass must fetch over PCIe,
-// and how long a pass computes. First principles only; the inputs are public facts about four
-// models and the GPU, the assumptions are knobs. One rule: everything here is about one job alone;
-// what neighbours do to it is contention.hpp.
+// Language models as jobs: how much of one fits on a slice, what each pass fetches over PCIe, and
+// how long a pass computes. First principles only; the inputs are public facts about four models
+// and the GPU, the assumptions are knobs. About one job alone; see contention.hpp for neighbours.
 #pragma once
 
 #include <span>
@@ -19,11 +18,11 @@ struct LanguageModel {
   double parameters;
 };
 
-// opt-6.7b, opt-13b, bloom-1b7, bloom-7b1: those of the paper (§V-A).
+// The paper's models: opt-6.7b, opt-13b, bloom-1b7, bloom-7b1 (§V-A).
 [[nodiscard]] std::span<const LanguageModel> language_models();
 
-// One forward pass of a model on a slice: a decode step of one token, or (with its prompt) a
-// prefill. Seconds and gigabytes.
+// One forward pass of a model on a slice: a decode step of one token, or a prefill. Seconds and
+// gigabytes.
 struct Pass {
   double transfer_gb = 0;  // weights that do not fit and come over the link in every pass
   double decode_s = 0;     // computing time of a decode step

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "mig/test_models.hpp"
 #include "sim/contention.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::sim {
 namespace {

@@ -1,6 +1,6 @@
-// Mix: draws what generated workloads and traces of single queries have in common: a profile in
-// proportion to the counts of a mix, and how many queries a task has. One rule: one draw of the
-// source of chance per answer, so that streams stay in step.
+// Mix: draws that generated workloads and query traces share: a profile in proportion to the counts
+// of a mix, and the number of queries of a task. Each call takes exactly one random number, so that
+// streams stay in step.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ inline std::vector<std::string> names_of(const std::vector<Share>& mix) {
   return names;
 }
 
-// The number below the mean or the one above, at least 1.
+// Draws the integer below or above the mean, at least 1.
 inline int draw_queries(double mean, Random& random) {
   const double below = std::floor(mean);
   const double more = random.uniform() < mean - below ? 1 : 0;

@@ -9,19 +9,19 @@
 namespace tangram::sim {
 namespace {
 
-// Per task: what it asks once, and what it asks for each query.
-struct Asked {
+// The mean demand of a task: once, and per query.
+struct MeanTask {
   double slice_seconds = 0;
   double slice_seconds_per_query = 0;
   double gigabytes_per_query = 0;
 };
 
-Result<Asked> mean_task(const PaperWorkload& paper, const mig::Model& gpu, const Knobs& knobs) {
+Result<MeanTask> mean_task(const PaperWorkload& paper, const mig::Model& gpu, const Knobs& knobs) {
   const MeanQuery query = mean_query(paper.long_queries);
   const double rate = std::min(knobs.link_gbps, knobs.flow_gbps);
   double all = 0;
   for (const Share& share : paper.mix) all += share.count;
-  Asked asked;
+  MeanTask task;
   for (std::size_t i = 0; i < paper.mix.size(); ++i) {
     const auto profile = gpu.find_profile(paper.mix[i].profile);
     if (!profile) return std::unexpected(profile.error());
@@ -33,15 +33,15 @@ Result<Asked> mean_task(const PaperWorkload& paper, const mig::Model& gpu, const
       const double fetch = pass.transfer_gb / rate;
       const double step =
           knobs.prefetch > 0.5 ? std::max(fetch, pass.decode_s) : fetch + pass.decode_s;
-      asked.slice_seconds +=
+      task.slice_seconds +=
           weight * slices * (knobs.create_s + knobs.process_start_s + pass.load_s);
-      asked.slice_seconds_per_query +=
+      task.slice_seconds_per_query +=
           weight * slices *
           (query.response_tokens * step + query.prompt_tokens * pass.prefill_s_per_token);
-      asked.gigabytes_per_query += weight * query.response_tokens * pass.transfer_gb;
+      task.gigabytes_per_query += weight * query.response_tokens * pass.transfer_gb;
     }
   }
-  return asked;
+  return task;
 }
 
 struct Capacity {

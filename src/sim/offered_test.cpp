@@ -1,5 +1,5 @@
-// Offered load: the rule that fixes the queries per task gives exactly the load it is asked for,
-// and the load it speaks of is the one that a simulation without neighbours or waits then uses.
+// Offered load: the rule for the queries per task gives exactly the requested load, and a
+// simulation without neighbours or waits uses that load.
 #include "sim/offered.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/test_worlds.hpp"
+#include "tests/support/sim/worlds.hpp"
 
 namespace tangram::sim {
 namespace {
@@ -61,7 +61,7 @@ TEST(Offered, TwiceTheNodeOrHalfTheArrivalsIsHalfTheLoad) {
   EXPECT_NEAR(slower.links, one.links / 2, 1e-12);
 }
 
-TEST(Offered, MistakesAreSaid) {
+TEST(Offered, MistakesAreReported) {
   EXPECT_FALSE(offered_load(PaperWorkload(), Setting()));
   EXPECT_FALSE(queries_for_load(PaperWorkload(), Setting(), 0.8));
   const auto other = offered_load(PaperWorkload(), node_of(1, "H100-80GB"));
@@ -69,7 +69,7 @@ TEST(Offered, MistakesAreSaid) {
   EXPECT_THAT(other.error().message, ::testing::HasSubstr("1g.5gb"));
 }
 
-// On a node so large that nobody waits, without contention or moves: the slice seconds that 5,000
+// On a node so large that no task waits, without contention or moves: the slice seconds that 5,000
 // tasks hold, against the offered ones. A task's slice seconds vary about as much as their mean, so
 // four standard errors are 6 %.
 TEST(Offered, IsWhatASimulationUses) {

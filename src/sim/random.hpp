@@ -1,5 +1,5 @@
-// Random: the simulator's own source of chance, so that a seed gives the same workload with every
-// compiler and library. One rule: every draw says what it is for by its place in a fixed order.
+// Random: the simulator's own random numbers, so that a seed gives the same workload with every
+// compiler and library. Draws are in a fixed order.
 #pragma once
 
 #include <cmath>
@@ -23,12 +23,12 @@ class Random {
     return static_cast<std::uint64_t>(uniform() * static_cast<double>(n));
   }
   double exponential(double mean) { return -mean * std::log1p(-uniform()); }
-  // Normal(0, 1) by Box and Muller; one of the pair, to keep the order of draws simple.
+  // Normal(0, 1) by Box and Muller; uses one of the pair, to keep the order of draws simple.
   double normal() {
     const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));
     return radius * std::cos(6.283185307179586 * uniform());
   }
-  // A stream of its own for one purpose.
+  // Returns an independent stream.
   Random fork() { return Random(bits()); }
 
  private:

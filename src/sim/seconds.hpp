@@ -1,5 +1,5 @@
-// Seconds as people and models use them, and the scheduler's microseconds. One rule: a span is
-// rounded up, so that nothing ends before its work is done.
+// Conversion between seconds and the scheduler's microseconds. Spans are rounded up, so that
+// nothing ends before its work is done.
 #pragma once
 
 #include <cmath>

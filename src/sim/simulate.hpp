@@ -1,6 +1,5 @@
-// simulate(): one workload on one node under one policy, in virtual time. The scheduler is the very
-// one the daemon runs; everything around it is the world (world.hpp). One rule: the outcome depends
-// on the arguments only: no clock, no thread, no address.
+// simulate(): one workload on one node under one policy, in virtual time. The scheduler is the
+// daemon's; its environment is the world (world.hpp). The outcome depends on the arguments only.
 #pragma once
 
 #include <array>
@@ -25,7 +24,7 @@ namespace tangram::sim {
 struct GpuSetting {
   std::shared_ptr<const mig::Model> model;
   std::uint32_t count = 1;
-  std::vector<mig::Placement> layout;  // static partitioning: of each of them
+  std::vector<mig::Placement> layout;  // of each GPU, for static partitioning
 };
 
 struct Setting {
@@ -39,7 +38,7 @@ inline constexpr std::size_t kLanguageModels = 4;
 
 struct Summary {
   std::uint64_t submitted = 0;
-  std::uint64_t refused = 0;                       // no GPU of the node could ever serve them
+  std::uint64_t refused = 0;                       // profiles that no GPU of the node has
   Distribution wait;                               // s: from arrival to placement
   Distribution execution;                          // s: from placement to the end
   Distribution makespan;                           // s: both
@@ -52,16 +51,16 @@ struct Summary {
   std::uint64_t created = 0;            // instances
   std::uint64_t destroyed = 0;
   std::uint64_t starts = 0;        // of jobs and replicas; the others reused an instance
-  std::uint64_t in_use_waits = 0;  // destructions that the driver put off
+  std::uint64_t in_use_waits = 0;  // destructions delayed by "in use"
 
-  double end_s = 0;             // of the last task
-  double fragmentation = 0;     // FragCost, mean over GPUs and time
-  double compute_used = 0;      // share of compute slices held, mean over time
-  double waiting = 0;           // tasks in the queue, mean over time
-  std::uint64_t most_live = 0;  // tasks waiting or running at a time
-  std::uint64_t steps = 0;      // of the scheduler
-  double work_asked = 0;        // passes (or seconds alone) of all tasks
-  double work_done = 0;         // the same, as integrated over time
+  double end_s = 0;            // of the last task
+  double fragmentation = 0;    // FragCost, mean over GPUs and time
+  double compute_used = 0;     // share of compute slices held, mean over time
+  double waiting = 0;          // tasks in the queue, mean over time
+  std::uint64_t max_live = 0;  // tasks waiting or running at a time
+  std::uint64_t steps = 0;     // of the scheduler
+  double work_submitted = 0;   // passes (or seconds alone) of all tasks
+  double work_done = 0;        // the same, as integrated over time
 };
 
 struct JobRow {
@@ -83,7 +82,7 @@ struct Sample {
   double compute_used = 0;
   std::uint64_t waiting = 0;
   std::uint64_t live = 0;
-  std::span<const std::uint32_t> desired;  // by profile of the workload: asked for and not over
+  std::span<const std::uint32_t> desired;  // by workload profile: wanted by unfinished tasks
   std::span<const std::uint32_t> actual;   // instances that exist
 };
 
@@ -93,19 +92,19 @@ struct MoveRow {
   core::MoveReport report;  // its job id is the world's own
 };
 
-// Who wants to see more than the summary. Empty functions are not called.
+// Callbacks for more than the summary. Empty functions are not called.
 struct Observer {
   std::function<void(const JobRow&)> job;
   std::function<void(const Sample&)> sample;
   double sample_every_s = 0;  // 0: after every change
   std::function<void(const MoveRow&)> move;
-  std::atomic<std::uint64_t>* finished = nullptr;  // counts tasks that are over
+  std::atomic<std::uint64_t>* finished = nullptr;  // counts finished tasks
 };
 
 [[nodiscard]] Result<Summary> simulate(const Setting& setting, const Workload& workload,
                                        const Observer& observer = {});
 
-// Restraint as in the paper's experiments: none.
+// The restraint of the paper's experiments: none.
 [[nodiscard]] core::Restraint no_restraint();
 
 }  // namespace tangram::sim

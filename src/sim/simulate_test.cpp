@@ -16,7 +16,7 @@
 
 #include "sim/contention.hpp"
 #include "sim/llm.hpp"
-#include "sim/test_worlds.hpp"
+#include "tests/support/sim/worlds.hpp"
 
 namespace tangram::sim {
 namespace {
@@ -197,7 +197,7 @@ TEST(Simulate, TheLastQueryNeverMoves) {
     EXPECT_LT(moved.ready_s, row.ready_s + 1000 * pass);  // the replica was there in time
     EXPECT_EQ(row.moves, 0U);
     EXPECT_EQ(row.gpu, 0U);
-    // The job is over when its work is; that the replica must still stop is nothing to the user.
+    // The job ends with its work, although the replica must still stop.
     EXPECT_NEAR(row.finished_s, row.ready_s + 1000 * pass, kClose);
   }
 }
@@ -270,7 +270,7 @@ TEST(Simulate, SamplesOfAStaticNodeAreShares) {
   }
 }
 
-// A policy that never creates an instance has nothing to place on where none are given.
+// A policy that never creates an instance needs given ones.
 TEST(Simulate, APolicyThatCreatesNothingNeedsAStaticLayout) {
   Setting setting = node_of(1);
   setting.tuning.placement = "static-first-fit";
@@ -279,7 +279,7 @@ TEST(Simulate, APolicyThatCreatesNothingNeedsAStaticLayout) {
   EXPECT_THAT(result.error().message, ::testing::HasSubstr("static-first-fit"));
 }
 
-TEST(Simulate, WhatCannotBeSimulatedIsSaid) {
+TEST(Simulate, WhatCannotBeSimulatedIsReported) {
   EXPECT_FALSE(simulate(Setting(), workload_of("none", {}, {})));
   Setting setting = node_of(1);
   setting.tuning.placement = "papre";
@@ -303,7 +303,7 @@ TEST(Simulate, ATaskWithoutWorkEndsWhenItIsReady) {
   }
 }
 
-TEST(Simulate, TasksThatAreOverAreCounted) {
+TEST(Simulate, FinishedTasksAreCounted) {
   std::atomic<std::uint64_t> finished = 0;
   Observer observer;
   observer.finished = &finished;
@@ -313,7 +313,7 @@ TEST(Simulate, TasksThatAreOverAreCounted) {
   ASSERT_TRUE(summary);
   EXPECT_EQ(summary->refused, 1U);
   EXPECT_EQ(finished, 3U);
-  EXPECT_EQ(summary->work_asked, 2);  // what is refused is not asked for
+  EXPECT_EQ(summary->work_submitted, 2);  // refused tasks do not count
 }
 
 TEST(Simulate, NoTasksTakeNoTime) {

@@ -1,5 +1,5 @@
-// Statistics over independent runs (seeds): a mean with its 95 % confidence interval, and by how
-// much one setting is below another on the same seeds. One rule: an interval comes with every mean.
+// Statistics over independent runs (seeds): a mean with its 95 % confidence interval, and the
+// reduction of one setting against another on the same seeds.
 #pragma once
 
 #include <span>
@@ -8,14 +8,14 @@ namespace tangram::sim {
 
 struct Estimate {
   double mean = 0;
-  double ci95 = 0;  // half width; 0 for a single run, where nothing is known of it
+  double ci95 = 0;  // half width; 0 (unknown) for a single run
 };
 
-// Student's t over the runs.
+// The mean with Student's t interval.
 [[nodiscard]] Estimate estimate(std::span<const double> runs);
 
-// 1 − mean(ours) / mean(base), paired by seed; the interval by jackknife, because a ratio of means
-// stands even where single runs are near zero. Both are 0 where base is 0.
+// 1 − mean(ours) / mean(base), paired by seed. The interval is by jackknife, because a ratio of
+// means is defined even where single runs are near zero. Both are 0 if base is 0.
 [[nodiscard]] Estimate reduction(std::span<const double> base, std::span<const double> ours);
 
 }  // namespace tangram::sim

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kPattern = "dddd-dd-dd dd:dd:dd";  // d: a digit
 constexpr std::string_view kUtc = "+00:00";
-constexpr std::size_t kMostFractionDigits = 9;
+constexpr std::size_t kMaxFractionDigits = 9;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -30,12 +30,12 @@ int part(std::string_view text, std::size_t at, std::size_t size) {
   return static_cast<int>(digits(text.substr(at, size)));
 }
 
-// "" or ".d…": of a second.
+// Parses "" or ".d…", the fraction of a second.
 std::optional<double> parse_fraction(std::string_view text) {
   if (text.empty()) return 0;
   const std::string_view behind = text.substr(1);
-  const bool good = text.front() == '.' && !behind.empty() &&
-                    behind.size() <= kMostFractionDigits && std::ranges::all_of(behind, is_digit);
+  const bool good = text.front() == '.' && !behind.empty() && behind.size() <= kMaxFractionDigits &&
+                    std::ranges::all_of(behind, is_digit);
   if (!good) return std::nullopt;
   double unit = 1;
   for (std::size_t i = 0; i < behind.size(); ++i) unit *= 10;

@@ -1,6 +1,5 @@
-// Time stamps as the Azure traces write them. A day and a second of it, not seconds since 1970: a
-// double has too few digits for those and a ten-millionth. One rule: what is no day of the calendar
-// or no time of the day is refused.
+// Time stamps of the Azure traces: a day and a second of it, not seconds since 1970, because a
+// double has too few digits for those and a ten-millionth. Invalid dates and times are rejected.
 #pragma once
 
 #include <chrono>
@@ -14,7 +13,7 @@ struct TimeStamp {
   double second = 0;  // of the day
 };
 
-// YYYY-MM-DD HH:MM:SS, then a fraction of 1 to 9 digits or none, then +00:00 or nothing.
+// YYYY-MM-DD HH:MM:SS, optionally a fraction of 1 to 9 digits, optionally +00:00.
 [[nodiscard]] std::optional<TimeStamp> parse_time_stamp(std::string_view text);
 
 }  // namespace tangram::sim

@@ -5,9 +5,9 @@ namespace tangram::sim {
 
 void Replies::push(Reply reply) {
   reply.sequence = next_++;
-  Lane& lane = lanes_[static_cast<std::size_t>(reply.kind)];
-  if (lane.empty() || lane.items.back().when <= reply.when) {
-    lane.items.push_back(reply);
+  Fifo& fifo = fifos_[static_cast<std::size_t>(reply.kind)];
+  if (fifo.empty() || fifo.items.back().when <= reply.when) {
+    fifo.items.push_back(reply);
   } else {
     heap_.push_back(reply);
     std::ranges::push_heap(heap_, later);
@@ -21,14 +21,14 @@ Reply Replies::pop() {
     std::ranges::pop_heap(heap_, later);
     heap_.pop_back();
   } else {
-    Lane& lane = lanes_[static_cast<std::size_t>(reply.kind)];
-    if (++lane.head == lane.items.size()) {
-      lane.items.clear();
-      lane.head = 0;
-    } else if (lane.head * 2 > lane.items.size() && lane.head >= 64) {
-      lane.items.erase(lane.items.begin(),
-                       lane.items.begin() + static_cast<std::ptrdiff_t>(lane.head));
-      lane.head = 0;
+    Fifo& fifo = fifos_[static_cast<std::size_t>(reply.kind)];
+    if (++fifo.head == fifo.items.size()) {
+      fifo.items.clear();
+      fifo.head = 0;
+    } else if (fifo.head * 2 > fifo.items.size() && fifo.head >= 64) {
+      fifo.items.erase(fifo.items.begin(),
+                       fifo.items.begin() + static_cast<std::ptrdiff_t>(fifo.head));
+      fifo.head = 0;
     }
   }
   find_first();
@@ -37,22 +37,22 @@ Reply Replies::pop() {
 
 void Replies::find_first() {
   first_ = heap_.empty() ? nullptr : heap_.data();
-  for (const Lane& lane : lanes_) {
-    if (lane.empty()) continue;
-    const Reply* head = &lane.items[lane.head];
+  for (const Fifo& fifo : fifos_) {
+    if (fifo.empty()) continue;
+    const Reply* head = &fifo.items[fifo.head];
     if (first_ == nullptr || head->before(*first_)) first_ = head;
   }
 }
 
 void Milestones::set(Slot slot, Instant when) {
-  if (slot >= place_.size()) place_.resize(slot + std::size_t{1}, kNowhere);
-  if (place_[slot] == kNowhere) {
+  if (slot >= heap_index_.size()) heap_index_.resize(slot + std::size_t{1}, kNotInHeap);
+  if (heap_index_[slot] == kNotInHeap) {
     heap_.push_back({});
     put(heap_.size() - 1, {when, slot});
     up(heap_.size() - 1);
     return;
   }
-  const std::size_t i = place_[slot];
+  const std::size_t i = heap_index_[slot];
   const bool sooner = when < heap_[i].when;
   heap_[i].when = when;
   if (sooner) {
@@ -63,15 +63,15 @@ void Milestones::set(Slot slot, Instant when) {
 }
 
 void Milestones::erase(Slot slot) {
-  if (slot >= place_.size() || place_[slot] == kNowhere) return;
-  const std::size_t i = place_[slot];
-  place_[slot] = kNowhere;
+  if (slot >= heap_index_.size() || heap_index_[slot] == kNotInHeap) return;
+  const std::size_t i = heap_index_[slot];
+  heap_index_[slot] = kNotInHeap;
   const Item last = heap_.back();
   heap_.pop_back();
   if (i == heap_.size()) return;
   put(i, last);
   up(i);
-  down(place_[last.slot]);
+  down(heap_index_[last.slot]);
 }
 
 void Milestones::up(std::size_t i) {

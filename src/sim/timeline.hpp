@@ -1,7 +1,7 @@
-// Timeline: what is to come in virtual time, in two heaps. Replies are answers of the world to the
-// scheduler's actions, each at a fixed time. Milestones are one per live job (it ends, or a query
-// of it does) and shift whenever its speed changes, so their heap knows where each job stands in
-// it. One rule: ties are broken by order of entry and by slot, never by address.
+// Timeline: the future events of virtual time, in two heaps. Replies answer the scheduler's actions
+// at a fixed time. Milestones are one per live job (its end, or the end of a query) and shift
+// whenever its speed changes, so their heap has an index by job. Ties are broken by order of entry
+// and by slot, never by address.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ struct Reply {
   }
 };
 
-// Most answers of one kind take equally long, so they come in the order they were asked for: each
-// kind has a queue, and only what would break its order goes into the heap.
+// Replies of one kind mostly take equally long and so are already in order: each kind has a FIFO
+// queue, and only replies out of order go into the heap.
 class Replies {
  public:
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
@@ -42,7 +42,7 @@ class Replies {
   Reply pop();
 
  private:
-  struct Lane {
+  struct Fifo {
     std::vector<Reply> items;
     std::size_t head = 0;
 
@@ -51,9 +51,9 @@ class Replies {
   static bool later(const Reply& a, const Reply& b) { return b.before(a); }
   void find_first();
 
-  std::array<Lane, 6> lanes_;  // by kind
+  std::array<Fifo, 6> fifos_;  // by kind
   std::vector<Reply> heap_;
-  const Reply* first_ = nullptr;  // in a lane or on the heap
+  const Reply* first_ = nullptr;  // in a queue or on the heap
   std::uint64_t next_ = 0;
 };
 
@@ -65,7 +65,7 @@ class Milestones {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] Instant when() const { return heap_.front().when; }
   [[nodiscard]] Slot slot() const { return heap_.front().slot; }
-  // Sets or shifts the milestone of a job.
+  // Sets or moves the milestone of a job.
   void set(Slot slot, Instant when);
   void erase(Slot slot);
 
@@ -78,18 +78,18 @@ class Milestones {
       return when != other.when ? when < other.when : slot < other.slot;
     }
   };
-  static constexpr std::uint32_t kNowhere = 0xFFFFFFFFU;
+  static constexpr std::uint32_t kNotInHeap = 0xFFFFFFFFU;
   static constexpr std::size_t kArity = 4;
 
   void up(std::size_t i);
   void down(std::size_t i);
   void put(std::size_t i, Item item) {
     heap_[i] = item;
-    place_[item.slot] = static_cast<std::uint32_t>(i);
+    heap_index_[item.slot] = static_cast<std::uint32_t>(i);
   }
 
   std::vector<Item> heap_;
-  std::vector<std::uint32_t> place_;  // by slot
+  std::vector<std::uint32_t> heap_index_;  // by slot
 };
 
 }  // namespace tangram::sim

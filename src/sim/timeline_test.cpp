@@ -96,7 +96,7 @@ TEST(Milestones, RandomSetsAndErasesAgainstASearch) {
   }
 }
 
-// Emptied after some were erased from the middle: what stands wrong below the top shows.
+// Emptied after some were erased from the middle: this shows errors below the top.
 TEST(Milestones, ComeOutInOrderAfterErasures) {
   std::mt19937 random(3);
   for (int round = 0; round < 500; ++round) {

@@ -64,10 +64,10 @@ TEST(TraceMistakes, BadRowsAreReportedAsWhole) {
 
 TEST(TraceMistakes, UnknownLanguageModelsAreReportedWithTheKnownOnes) {
   EXPECT_EQ(message_of(cat(kTokens, "0,p,opt-13,5,5\n")),
-            "t.csv:2: the column model has 'opt-13', which is no language model; did you mean "
+            "t.csv:2: the column model has 'opt-13', which is not a language model; did you mean "
             "opt-13b? Known: opt-6.7b, opt-13b, bloom-1b7 and bloom-7b1.");
   EXPECT_EQ(message_of(cat(kTokens, "0,p,,5,5\n")),
-            "t.csv:2: the column model has '', which is no language model. Known: opt-6.7b, "
+            "t.csv:2: the column model has '', which is not a language model. Known: opt-6.7b, "
             "opt-13b, bloom-1b7 and bloom-7b1.");
 }
 
@@ -87,7 +87,7 @@ TEST(TraceMistakes, TokensAndQueriesAreWholeNumbersOfTheirRange) {
             "t.csv:2: the column Request tokens has '-5'; a whole number from 0 to 1e9 is needed.");
 }
 
-TEST(TraceMistakes, TimesThatAreNoneAreReported) {
+TEST(TraceMistakes, InvalidTimesAreReported) {
   for (const std::string_view time :
        {"2023-13-01 00:00:00", "2023-02-31 00:00:00", "2023-02-29 00:00:00", "2023-00-10 00:00:00",
         "2023-01-00 00:00:00", "2023-01-01 24:00:00", "2023-01-01 00:60:00", "2023-01-01 00:00:60",
@@ -96,17 +96,16 @@ TEST(TraceMistakes, TimesThatAreNoneAreReported) {
         "17"}) {
     EXPECT_EQ(message_of(cat(kAzure, "2023-01-01 00:00:00,1,1\n", time, ",1,1\n")),
               cat("t.csv:3: the column TIMESTAMP has '", time,
-                  "'; a time as 2023-11-16 18:17:03.97 (the fraction may be missing) is needed."));
+                  "'; a time such as 2023-11-16 18:17:03.97 (fraction optional) is needed."));
   }
 }
 
-TEST(TraceMistakes, NoMoreProfilesThanCanBeToldApart) {
+TEST(TraceMistakes, NoMoreProfilesThanTheMaximum) {
   std::string text(kTimed);
   for (int i = 0; i < 200; ++i) text += cat("0,p", i, ",1\n");
   EXPECT_EQ(read(text).profiles.size(), 200U);
   EXPECT_EQ(message_of(text + "0,p7,1\n0,q,1\n"),
-            "t.csv:203: the column profile has 'q' after 200 other profiles; no more can be told "
-            "apart.");
+            "t.csv:203: the column profile has 'q' after 200 other profiles, the maximum.");
 }
 
 TEST(TraceMistakes, AnUnknownFirstLineNamesWhatIsMissingAndWhatTheFormsNeed) {
@@ -114,7 +113,7 @@ TEST(TraceMistakes, AnUnknownFirstLineNamesWhatIsMissingAndWhatTheFormsNeed) {
       message_of("arrival_s,profile,length\n"),
       cat("t.csv:1: the column duration_s is missing. Known forms: ", kPlainNeeds, kQueryNeeds));
   EXPECT_EQ(message_of("Timestamp,ContextTokens,GeneratedTokens\n"),
-            cat("t.csv:1: the column TIMESTAMP is missing; did you mean it by 'Timestamp'? "
+            cat("t.csv:1: the column TIMESTAMP is missing; is it the one named 'Timestamp'? "
                 "Known forms: ",
                 kPlainNeeds, kQueryNeeds));
   EXPECT_EQ(message_of("0,1g.5gb,30\n"),
@@ -122,9 +121,9 @@ TEST(TraceMistakes, AnUnknownFirstLineNamesWhatIsMissingAndWhatTheFormsNeed) {
                 kPlainNeeds, kQueryNeeds));
 }
 
-TEST(TraceMistakes, WithAFormOnlyItsColumnsAreAskedFor) {
+TEST(TraceMistakes, WithAFormOnlyItsColumnsAreNeeded) {
   EXPECT_EQ(message_of("Timestamp,Request token,Response tokens\n", of_form(TraceForm::kBurstGpt)),
-            "t.csv:1: the column Request tokens is missing; did you mean it by 'Request token'? "
+            "t.csv:1: the column Request tokens is missing; is it the one named 'Request token'? "
             "The form burstgpt needs Timestamp, Request tokens and Response tokens.");
   EXPECT_EQ(message_of("a,b\n", of_form(TraceForm::kPlain)),
             cat("t.csv:1: the column arrival_s is missing. The form ", kPlainNeeds, "."));
@@ -133,11 +132,11 @@ TEST(TraceMistakes, WithAFormOnlyItsColumnsAreAskedFor) {
 
 TEST(TraceMistakes, ColumnsWithoutAMeaningAreRefusedInThePlainFormOnly) {
   EXPECT_EQ(message_of("arrival_s,profile,duration_s,moveable\n0,p,1,0\n"),
-            "t.csv:1: the column 'moveable' means nothing beside duration_s; did you mean movable? "
-            "Allowed there: arrival_s, profile and duration_s; if wanted, transfer_share and "
+            "t.csv:1: the column 'moveable' is not allowed beside duration_s; did you mean "
+            "movable? Allowed: arrival_s, profile and duration_s; optional: transfer_share and "
             "movable.");
   EXPECT_THAT(message_of("arrival_s,profile,duration_s,model\n"),
-              HasSubstr("the column 'model' means nothing beside duration_s."));
+              HasSubstr("the column 'model' is not allowed beside duration_s."));
   EXPECT_EQ(read("x,TIMESTAMP,ContextTokens,GeneratedTokens\n,2023-01-01 00:00:00,1,1\n").rows, 1U);
 }
 
@@ -206,8 +205,9 @@ TEST(TraceMistakes, OptionsOutOfRangeAreRefused) {
   no_mix.mix.clear();
   EXPECT_THAT(message_of(text, no_mix), HasSubstr("must name 1 to 64 profiles"));
   TraceOptions no_tokens;
-  no_tokens.most_tokens = 0;
-  EXPECT_EQ(message_of(text, no_tokens), "the most tokens of a query must be above 0.");
+  no_tokens.max_tokens = 0;
+  EXPECT_EQ(message_of(text, no_tokens),
+            "the maximum number of tokens of a query must be above 0.");
 }
 
 TEST(TraceMistakes, ASlowedTraceMustStillEnd) {

@@ -1,6 +1,5 @@
 // The plain form of a trace: a row is a task, with its profile and either a duration or the tokens
-// of a language model. It is what people write by hand or export from their own scheduler. One
-// rule: nothing is drawn; the tasks are those of the file.
+// of a language model; written by hand or exported from a scheduler. Nothing is drawn.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -14,8 +13,8 @@
 namespace tangram::sim {
 namespace {
 
-constexpr std::size_t kMostProfiles = 200;
-constexpr std::size_t kLongestProfile = 64;
+constexpr std::size_t kMaxProfiles = 200;
+constexpr std::size_t kMaxProfileLength = 64;
 constexpr Range kArrival{0, 1e10, false, "a number of seconds from 0 to 1e10"};
 constexpr Range kDuration{0, 1e9, false, "a number of seconds from 0 to 1e9"};
 constexpr Range kShare{0, 1, false, "a number from 0 to 1"};
@@ -50,7 +49,7 @@ bool is_profile_name(std::string_view name) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            std::string_view("._+-").find(c) != std::string_view::npos;
   };
-  return !name.empty() && name.size() <= kLongestProfile && std::ranges::all_of(name, allowed);
+  return !name.empty() && name.size() <= kMaxProfileLength && std::ranges::all_of(name, allowed);
 }
 
 std::vector<std::string> model_names() {
@@ -66,7 +65,7 @@ std::int16_t read_model(TraceRow& row, const Column& column) {
   if (found != models.end()) return static_cast<std::int16_t>(found - models.begin());
   const std::vector<std::string> names = model_names();
   const auto near = nearest(name, names);
-  row.refuse(cat("the column model has ", quoted(name), ", which is no language model",
+  row.reject(cat("the column model has ", quoted(name), ", which is not a language model",
                  near ? cat("; did you mean ", *near, "?") : std::string("."),
                  " Known: ", join_words(names), "."));
   return -1;
@@ -75,7 +74,7 @@ std::int16_t read_model(TraceRow& row, const Column& column) {
 bool read_movable(TraceRow& row, const Column& column) {
   const std::string_view text = row.text(column);
   if (text == "1" || text == "true") return true;
-  if (text != "0" && text != "false") row.refuse(column, "0, 1, true or false");
+  if (text != "0" && text != "false") row.reject(column, "0, 1, true or false");
   return false;
 }
 
@@ -95,7 +94,7 @@ class PlainRows {
       }
     }
     if (columns_.movable) task.movable = read_movable(row, *columns_.movable);
-    task.profile = read_profile(row);  // last: a bad row brings no profile
+    task.profile = read_profile(row);  // last: a bad row must not add a profile
     if (row.good()) trace_.tasks.push_back(task);
   }
 
@@ -115,10 +114,10 @@ class PlainRows {
     const auto known = numbers_.find(name);
     if (known != numbers_.end()) return known->second;
     if (!is_profile_name(name)) {
-      row.refuse(columns_.profile, "a name of 1 to 64 letters, digits, '.', '_', '+' or '-'");
-    } else if (trace_.profiles.size() == kMostProfiles) {
-      row.refuse(cat("the column profile has ", quoted(name), " after ", kMostProfiles,
-                     " other profiles; no more can be told apart."));
+      row.reject(columns_.profile, "a name of 1 to 64 letters, digits, '.', '_', '+' or '-'");
+    } else if (trace_.profiles.size() == kMaxProfiles) {
+      row.reject(cat("the column profile has ", quoted(name), " after ", kMaxProfiles,
+                     " other profiles, the maximum."));
     }
     if (!row.good()) return 0;
     const auto number = static_cast<std::uint8_t>(trace_.profiles.size());
@@ -139,9 +138,9 @@ Result<void> read_plain(TraceRows& rows, const TraceOptions& options, Trace& tra
   const auto done = rows.each(trace, [&](TraceRow& row) { plain.take(row); });
   if (!done) return done;
   sort_by_arrival(trace.tasks);
-  if (options.most_tasks > 0 && trace.tasks.size() > options.most_tasks) {
-    trace.not_used = trace.tasks.size() - options.most_tasks;
-    trace.tasks.resize(static_cast<std::size_t>(options.most_tasks));
+  if (options.max_tasks > 0 && trace.tasks.size() > options.max_tasks) {
+    trace.not_used = trace.tasks.size() - options.max_tasks;
+    trace.tasks.resize(static_cast<std::size_t>(options.max_tasks));
   }
   return {};
 }

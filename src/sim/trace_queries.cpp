@@ -1,7 +1,6 @@
-// Traces of single queries, BurstGPT's and Azure's: a row says when a query came and how many
-// tokens it had, not where it ran. Some queries in a row become a task; its profile and language
-// model are drawn as for the paper's workloads. One rule: arrivals and tokens are those of the
-// file, everything drawn depends on the seed alone.
+// Traces of single queries, BurstGPT's and Azure's: a row has a query's arrival and tokens.
+// Consecutive queries become a task; its profile and language model are drawn as for the paper's
+// workloads. What is drawn depends on the seed only.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -28,19 +27,19 @@ struct Query {
 
 class QueryRows {
  public:
-  QueryRows(const TraceRows& rows, TraceForm form, double most_tokens)
+  QueryRows(const TraceRows& rows, TraceForm form, double max_tokens)
       : azure_(form == TraceForm::kAzure),
         time_(rows.needed(azure_ ? "TIMESTAMP" : "Timestamp")),
         prompt_(rows.needed(azure_ ? "ContextTokens" : "Request tokens")),
         response_(rows.needed(azure_ ? "GeneratedTokens" : "Response tokens")),
-        most_tokens_(most_tokens) {}
+        max_tokens_(max_tokens) {}
 
   void take(TraceRow& row, Trace& trace) {
     const double arrival_s = azure_ ? read_time(row) : row.number(time_, kTimestamp);
     const double prompt = row.number(prompt_, kTokens);
     const double response = row.number(response_, kTokens);
     if (!row.good()) return;
-    if (prompt == 0 || response == 0 || prompt + response > most_tokens_) {
+    if (prompt == 0 || response == 0 || prompt + response > max_tokens_) {
       ++trace.left_out;
       return;
     }
@@ -54,11 +53,11 @@ class QueryRows {
   }
 
  private:
-  // Counted from the day of the first row: seconds since 1970 would cost the last digits.
+  // Seconds since the day of the first row: seconds since 1970 would lose digits.
   double read_time(TraceRow& row) {
     const auto stamp = parse_time_stamp(row.text(time_));
     if (!stamp) {
-      row.refuse(time_, "a time as 2023-11-16 18:17:03.97 (the fraction may be missing)");
+      row.reject(time_, "a time such as 2023-11-16 18:17:03.97 (fraction optional)");
       return 0;
     }
     if (!first_day_) first_day_ = stamp->day;
@@ -69,20 +68,20 @@ class QueryRows {
   Column time_;
   Column prompt_;
   Column response_;
-  double most_tokens_;
+  double max_tokens_;
   std::optional<std::chrono::sys_days> first_day_;
   std::vector<Query> queries_;
 };
 
-// A stream for each purpose, so that turning one knob leaves the other draws alone.
+// One random stream per purpose, so that changing one option does not affect the other draws.
 class TaskDraws {
  public:
   explicit TaskDraws(const TraceOptions& options) : TaskDraws(options, Random(options.seed)) {}
 
-  // The task of the first of `queries`; takes them away.
+  // Takes the first of `queries` and returns their task.
   Task next(std::span<const Query>& queries) {
-    const auto most = static_cast<std::size_t>(draw_queries(mean_queries_, counts_));
-    const auto own = queries.first(std::min(most, queries.size()));
+    const auto count = static_cast<std::size_t>(draw_queries(mean_queries_, counts_));
+    const auto own = queries.first(std::min(count, queries.size()));
     queries = queries.subspan(own.size());
     Task task{.arrival_s = own.front().arrival_s};
     task.queries = static_cast<std::uint16_t>(own.size());
@@ -119,14 +118,14 @@ class TaskDraws {
 
 Result<void> read_queries(TraceRows& rows, TraceForm form, const TraceOptions& options,
                           Trace& trace) {
-  QueryRows reader(rows, form, options.most_tokens);
+  QueryRows reader(rows, form, options.max_tokens);
   const auto done = rows.each(trace, [&](TraceRow& row) { reader.take(row, trace); });
   if (!done) return done;
   trace.profiles = names_of(options.mix);
   const std::vector<Query> queries = std::move(reader).by_arrival();
   std::span<const Query> left(queries);
   TaskDraws draws(options);
-  while (!left.empty() && (options.most_tasks == 0 || trace.tasks.size() < options.most_tasks)) {
+  while (!left.empty() && (options.max_tasks == 0 || trace.tasks.size() < options.max_tasks)) {
     trace.tasks.push_back(draws.next(left));
   }
   trace.not_used = left.size();

@@ -11,9 +11,9 @@
 namespace tangram::sim {
 namespace {
 
-constexpr std::size_t kMostBadRowsKept = 5;
+constexpr std::size_t kMaxBadRowsKept = 5;
 
-// Finite numbers only, and nothing beside them.
+// Accepts finite numbers only, without surrounding text.
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -29,16 +29,16 @@ double TraceRow::number(const Column& column, const Range& range) {
   const bool good = value && *value >= range.lowest && *value <= range.highest &&
                     (!range.whole || *value == std::floor(*value));
   if (good) return *value + 0.0;  // no negative zero
-  refuse(column, range.needed);
+  reject(column, range.needed);
   return range.lowest;
 }
 
-void TraceRow::refuse(const Column& column, std::string_view needed) {
-  refuse(
+void TraceRow::reject(const Column& column, std::string_view needed) {
+  reject(
       cat("the column ", column.name, " has ", quoted(text(column)), "; ", needed, " is needed."));
 }
 
-void TraceRow::refuse(std::string problem) {
+void TraceRow::reject(std::string problem) {
   if (problem_.empty()) problem_ = std::move(problem);
 }
 
@@ -95,7 +95,7 @@ Result<void> TraceRows::check_row() const {
 Result<void> TraceRows::bad_row(Trace& trace, std::string reason) const {
   if (!skip_bad_) return std::unexpected(at(reader_.line(), reason));
   ++trace.bad_rows;
-  if (trace.first_bad.size() < kMostBadRowsKept) {
+  if (trace.first_bad.size() < kMaxBadRowsKept) {
     trace.first_bad.push_back({reader_.line(), std::move(reason)});
   }
   return {};

@@ -1,6 +1,6 @@
-// The rows of a trace, whatever its form: which column is where, what a field may hold, and the
-// account of bad rows. It exists so that each form says only what its columns mean. One rule: the
-// first mistake of a row is its reason, and it names the column, what is there and what is needed.
+// The rows of a trace of any form: which column is where, which values a field may have, and the
+// count of bad rows. The first problem of a row is its reason; it names the column, the value and
+// what is needed.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 namespace tangram::sim {
 
 struct Column {
-  std::string_view name;  // outlives the reading
+  std::string_view name;  // outlives the reader
   std::size_t at = 0;
 };
 
-// What a number may be, and how a message says so.
+// The allowed range of a number, and its text in messages.
 struct Range {
   double lowest;
   double highest;
@@ -31,7 +31,8 @@ struct Range {
   std::string_view needed;
 };
 
-// Reads the fields of one row and keeps the first problem; what it returns after one is of no use.
+// Reads the fields of one row and keeps the first problem; values returned after one are
+// meaningless.
 class TraceRow {
  public:
   explicit TraceRow(std::span<const std::string_view> fields) : fields_(fields) {}
@@ -39,8 +40,8 @@ class TraceRow {
   [[nodiscard]] std::string_view text(const Column& column) const { return fields_[column.at]; }
   [[nodiscard]] double number(const Column& column, const Range& range);
   // "the column X has 'Y'; a Z is needed."
-  void refuse(const Column& column, std::string_view needed);
-  void refuse(std::string problem);
+  void reject(const Column& column, std::string_view needed);
+  void reject(std::string problem);
 
   [[nodiscard]] bool good() const { return problem_.empty(); }
   [[nodiscard]] Result<void> result() const;
@@ -57,13 +58,13 @@ class TraceRows {
   [[nodiscard]] Result<void> read_header();
   [[nodiscard]] const std::vector<std::string>& header() const { return header_; }
   [[nodiscard]] std::optional<Column> find(std::string_view name) const;
-  // A column that is known to be there.
+  // Returns a column that is known to exist.
   [[nodiscard]] Column needed(std::string_view name) const;
 
-  // An error in the header or about the file as a whole.
+  // An error in the header or of the file as a whole.
   [[nodiscard]] Error at_header(std::string_view message) const;
 
-  // Calls take(TraceRow&) for every row. A row that it refuses is bad.
+  // Calls take(TraceRow&) for every row. A row that `take` rejects is bad.
   template <class Take>
   [[nodiscard]] Result<void> each(Trace& trace, Take take) {
     while (reader_.next()) {
@@ -92,8 +93,7 @@ class TraceRows {
   std::vector<std::string> header_;
 };
 
-// Brings rows into the order of their arrival; those of one time keep theirs. Not by stable_sort:
-// clang refuses that of g++ 12 as deprecated.
+// Sorts rows by arrival, stably. Not by stable_sort: clang rejects that of g++ 12 as deprecated.
 template <class Row>
 void sort_by_arrival(std::vector<Row>& rows) {
   if (std::ranges::is_sorted(rows, {}, &Row::arrival_s)) return;
@@ -107,7 +107,8 @@ void sort_by_arrival(std::vector<Row>& rows) {
   rows = std::move(sorted);
 }
 
-// The forms. Each adds its tasks by arrival, not yet shifted or sped up, and fills the counts.
+// Readers of the forms. Each adds its tasks by arrival, not yet shifted or sped up, and fills the
+// counts.
 [[nodiscard]] Result<void> read_plain(TraceRows& rows, const TraceOptions& options, Trace& trace);
 [[nodiscard]] Result<void> read_queries(TraceRows& rows, TraceForm form,
                                         const TraceOptions& options, Trace& trace);

@@ -1,4 +1,4 @@
-// See traces.hpp. Here: which form a file has, and what all forms have in common.
+// See traces.hpp. Here: detecting the form, and what all forms have in common.
 #include "sim/traces.hpp"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace tangram::sim {
 namespace {
 
-constexpr double kLastArrival = 1e10;   // s after the first
-constexpr double kMostQueries = 65535;  // of a task
-constexpr std::size_t kMostShares = 64;
+constexpr double kMaxArrivalSeconds = 1e10;  // s after the first
+constexpr double kMaxQueries = 65535;        // of a task
+constexpr std::size_t kMaxShares = 64;
 
-// The columns of a form. The plain one has two sets.
+// The columns of a form. The plain form has two sets.
 struct Kind {
   TraceForm form;
   std::string name;
@@ -39,7 +39,7 @@ std::span<const Kind> kinds() {
   return all;
 }
 
-bool knows(const Kind& kind, std::string_view column) {
+bool has_column(const Kind& kind, std::string_view column) {
   const auto in = [&](const auto& names) {
     return std::ranges::find(names, column) != names.end();
   };
@@ -53,32 +53,32 @@ std::optional<std::string_view> first_missing(const TraceRows& rows, const Kind&
   return std::nullopt;
 }
 
-// The column that may have been meant by `name`, among those that mean nothing to the kind.
-std::optional<std::string> meant_by(std::string_view name, const TraceRows& rows,
-                                    const Kind& kind) {
-  std::vector<std::string> strangers;
+// Finds the column that may be a misspelling of `name`, among those that the kind does not have.
+std::optional<std::string> find_misspelling(std::string_view name, const TraceRows& rows,
+                                            const Kind& kind) {
+  std::vector<std::string> unknown;
   for (const std::string& column : rows.header()) {
-    if (!knows(kind, column)) strangers.push_back(column);
+    if (!has_column(kind, column)) unknown.push_back(column);
   }
-  const auto near = nearest(name, strangers);
+  const auto near = nearest(name, unknown);
   if (!near) return std::nullopt;
   return std::string(*near);
 }
 
-// How much a file looks like the kind; a misspelt column counts half.
+// How well a file matches the kind; a misspelt column counts half.
 int likeness(const TraceRows& rows, const Kind& kind) {
   int points = 0;
   for (const std::string& name : kind.needed) {
     if (rows.find(name)) {
       points += 2;
-    } else if (meant_by(name, rows, kind)) {
+    } else if (find_misspelling(name, rows, kind)) {
       points += 1;
     }
   }
   return points;
 }
 
-std::string needs(TraceForm form) {
+std::string requirements_of(TraceForm form) {
   std::string out;
   for (const Kind& kind : kinds()) {
     if (form != TraceForm::kAuto && kind.form != form) continue;
@@ -89,44 +89,45 @@ std::string needs(TraceForm form) {
 
 Error no_kind(const TraceRows& rows, TraceForm form) {
   const Kind* best = nullptr;
-  int most = form == TraceForm::kAuto ? 1 : -1;
+  int best_points = form == TraceForm::kAuto ? 1 : -1;
   for (const Kind& kind : kinds()) {
     if (form != TraceForm::kAuto && kind.form != form) continue;
     const int points = likeness(rows, kind);
-    if (points <= most) continue;
-    most = points;
+    if (points <= best_points) continue;
+    best_points = points;
     best = &kind;
   }
   if (best == nullptr) {
     return rows.at_header(
-        cat("the first line names the columns of no known form of trace: ", needs(form)));
+        cat("the first line names the columns of no known form of trace: ", requirements_of(form)));
   }
   const auto missing = first_missing(rows, *best);
-  const auto near = meant_by(*missing, rows, *best);
+  const auto near = find_misspelling(*missing, rows, *best);
   return rows.at_header(cat("the column ", *missing, " is missing",
-                            near ? cat("; did you mean it by ", quoted(*near), "?") : ".",
+                            near ? cat("; is it the one named ", quoted(*near), "?") : ".",
                             form == TraceForm::kAuto ? " Known forms: " : " The form ",
-                            needs(form)));
+                            requirements_of(form)));
 }
 
-// A plain trace is ours: a column without a meaning is a misspelt one.
-Result<void> check_strangers(const TraceRows& rows, const Kind& kind) {
+// Unknown columns are an error in a plain trace only: there they are probably misspelt.
+Result<void> check_unknown_columns(const TraceRows& rows, const Kind& kind) {
   for (const std::string& column : rows.header()) {
-    if (kind.form != TraceForm::kPlain || knows(kind, column)) continue;
+    if (kind.form != TraceForm::kPlain || has_column(kind, column)) continue;
     const auto near = nearest(column, kind.optional);
-    return std::unexpected(rows.at_header(
-        cat("the column ", quoted(column), " means nothing beside ", kind.needed[2],
-            near ? cat("; did you mean ", *near, "?") : std::string("."), " Allowed there: ",
-            join_words(kind.needed), "; if wanted, ", join_words(kind.optional), ".")));
+    return std::unexpected(rows.at_header(cat(
+        "the column ", quoted(column), " is not allowed beside ", kind.needed[2],
+        near ? cat("; did you mean ", *near, "?") : std::string("."),
+        " Allowed: ", join_words(kind.needed), "; optional: ", join_words(kind.optional), ".")));
   }
   return {};
 }
 
-Result<TraceForm> tell_form(const TraceRows& rows, TraceForm form) {
+Result<TraceForm> detect_form(const TraceRows& rows, TraceForm form) {
   for (const Kind& kind : kinds()) {
     if (form != TraceForm::kAuto && kind.form != form) continue;
     if (first_missing(rows, kind)) continue;
-    if (const auto good = check_strangers(rows, kind); !good) return std::unexpected(good.error());
+    if (const auto good = check_unknown_columns(rows, kind); !good)
+      return std::unexpected(good.error());
     return kind.form;
   }
   return std::unexpected(no_kind(rows, form));
@@ -137,14 +138,14 @@ Result<void> check_options(const TraceOptions& options) {
   if (!good_speed) {
     return invalid("the speed-up of a trace must be a number above 0.");
   }
-  const bool good_queries =
-      options.queries_per_task > 0 && options.queries_per_task <= kMostQueries;
+  const bool good_queries = options.queries_per_task > 0 && options.queries_per_task <= kMaxQueries;
   if (!good_queries) {
     return invalid("the queries per task of a trace must be above 0 and at most 65535.");
   }
-  if (!(options.most_tokens > 0)) return invalid("the most tokens of a query must be above 0.");
+  if (!(options.max_tokens > 0))
+    return invalid("the maximum number of tokens of a query must be above 0.");
   const auto counts = [](const Share& share) { return share.count > 0; };
-  if (options.mix.empty() || options.mix.size() > kMostShares ||
+  if (options.mix.empty() || options.mix.size() > kMaxShares ||
       !std::ranges::all_of(options.mix, counts)) {
     return invalid("the mix of a trace must name 1 to 64 profiles, each with a count above 0.");
   }
@@ -166,11 +167,11 @@ Result<void> check_tasks(const TraceRows& rows, const Trace& trace) {
                          " left out for having no tokens or too many, ", trace.bad_rows, " bad.")));
 }
 
-// The first task arrives at 0, the others that much faster.
+// Shifts the arrivals so that the first is at 0, and applies the speed-up.
 Result<void> set_clock(const TraceRows& rows, double speed_up, std::vector<Task>& tasks) {
   const double first = tasks.front().arrival_s;
   for (Task& task : tasks) task.arrival_s = (task.arrival_s - first) / speed_up;
-  if (tasks.back().arrival_s <= kLastArrival) return {};
+  if (tasks.back().arrival_s <= kMaxArrivalSeconds) return {};
   return std::unexpected(rows.at_header(
       "the last task would come more than 1e10 seconds after the first; use a larger speed-up."));
 }
@@ -197,7 +198,7 @@ Result<Trace> read_trace(std::string_view text, std::string_view file_name,
   if (const auto good = check_options(options); !good) return std::unexpected(good.error());
   TraceRows rows(text, file_name, options.skip_bad);
   if (const auto read = rows.read_header(); !read) return std::unexpected(read.error());
-  const auto form = tell_form(rows, options.form);
+  const auto form = detect_form(rows, options.form);
   if (!form) return std::unexpected(form.error());
   Trace trace;
   trace.name = base_name(file_name);

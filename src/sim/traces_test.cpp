@@ -67,7 +67,7 @@ TEST(Traces, ASpeedUpDividesArrivalsAndNothingElse) {
 
 TEST(Traces, MostTasksTakesTheFirstByArrival) {
   TraceOptions options = queries_each(2);
-  options.most_tasks = 2;
+  options.max_tasks = 2;
   const Trace plain = read(cat(kTimed, "9,a,1\n1,a,2\n5,a,3\n"), options);
   EXPECT_THAT(all(plain, &Task::duration_s), ElementsAre(2, 3));
   EXPECT_EQ(plain.not_used, 1U);
@@ -104,7 +104,7 @@ TEST(Traces, AzureTimesAreExactOverMidnightAndLeapDays) {
 
 TEST(Traces, FailuresAndOutliersAreLeftOutAndCounted) {
   TraceOptions options = queries_each(1);
-  options.most_tokens = 100;
+  options.max_tokens = 100;
   const Trace trace =
       read(cat(kBurst, "1,m,0,5,5,x\n2,m,5,0,5,x\n3,m,60,40,100,x\n4,m,61,40,1,x\n"), options);
   EXPECT_THAT(all(trace, &Task::prompt_tokens), ElementsAre(60));

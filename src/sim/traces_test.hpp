@@ -1,5 +1,5 @@
-// What the tests of traces share: first lines, made-up rows, and short ways to read them. One rule:
-// no row is from a data set.
+// Shared by the tests of traces: header lines, made-up rows, short ways to read them. No row is
+// from a data set.
 #pragma once
 
 #include <string>

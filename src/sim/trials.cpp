@@ -7,10 +7,10 @@
 
 namespace tangram::sim {
 
-unsigned threads_for(unsigned asked, std::size_t trials) {
+unsigned threads_for(unsigned requested, std::size_t trials) {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const auto useful = static_cast<unsigned>(std::clamp<std::size_t>(trials, 1, 1024));
-  return std::min(asked == 0 ? cores : asked, useful);
+  return std::min(requested == 0 ? cores : requested, useful);
 }
 
 Result<void> run_trials(std::span<const Trial> trials, const TrialOptions& options,

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "sim/test_worlds.hpp"
+#include "tests/support/sim/worlds.hpp"
 
 namespace tangram::sim {
 namespace {
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr unsigned kThreads[] = {1, 2, 5};
 
-// The i-th has its own number of tasks, by which its summary can be told.
+// The i-th has its own number of tasks, which identifies its summary.
 std::vector<Trial> trials_of(int count) {
   std::vector<Trial> trials;
   for (int i = 0; i < count; ++i) {
@@ -38,11 +38,11 @@ std::vector<Trial> trials_of(int count) {
 }
 
 std::vector<double> numbers_of(const Summary& s) {
-  std::vector<double> numbers{s.end_s,   s.fragmentation, s.compute_used,
-                              s.waiting, s.work_asked,    s.work_done};
+  std::vector<double> numbers{s.end_s,   s.fragmentation,  s.compute_used,
+                              s.waiting, s.work_submitted, s.work_done};
   for (const std::uint64_t n :
        {s.submitted, s.refused, s.intra_moves, s.inter_moves, s.moves_done, s.moves_ended_early,
-        s.created, s.destroyed, s.starts, s.in_use_waits, s.most_live, s.steps}) {
+        s.created, s.destroyed, s.starts, s.in_use_waits, s.max_live, s.steps}) {
     numbers.push_back(static_cast<double>(n));
   }
   for (const Distribution* d : {&s.wait, &s.execution, &s.makespan}) {

@@ -27,12 +27,12 @@ struct Query {
   double response;
 };
 
-// Outliers are excluded and Long takes the upper half: by drawing again.
+// Outliers are excluded, and Long restricted to the upper half, by rejection.
 Query draw_query(bool long_queries, Random& random) {
   while (true) {
     const Query q{draw(kRequestTokens, random), draw(kResponseTokens, random)};
     const double total = q.request + q.response;
-    if (total <= kMostTokens && (!long_queries || total >= kLongFromTokens)) return q;
+    if (total <= kMaxTokens && (!long_queries || total >= kLongFromTokens)) return q;
   }
 }
 
@@ -48,7 +48,7 @@ double draw_duration(const Synthetic& s, Random& random) {
   return s.mean_duration_s;
 }
 
-// A stream for each purpose, so that turning one knob leaves the other draws alone.
+// One random stream per purpose, so that changing one option does not affect the other draws.
 struct PaperDraws {
   PaperWorkload paper;
   Mix mix;
@@ -70,7 +70,7 @@ struct PaperDraws {
         queries(root.fork()),
         left(p.tasks) {}
 
-  // The shares of the profiles that the workload's models run on.
+  // The shares of the profiles that the selected model runs on.
   static std::vector<Share> only(const PaperWorkload& p) {
     std::vector<Share> shares = p.mix;
     for (std::size_t i = 0; i < shares.size() && p.only_model >= 0; ++i) {
@@ -81,7 +81,7 @@ struct PaperDraws {
     return shares;
   }
 
-  // Of n arrivals evenly drawn from a span, each next one is the least of those that are left.
+  // The next of n uniformly distributed arrivals is the minimum of the remaining ones.
   double arrival() {
     if (paper.within_s <= 0) return now + arrivals.exponential(paper.mean_arrival_s);
     const double rest = 1 - std::pow(1 - arrivals.uniform(), 1.0 / (left + 1));
@@ -167,7 +167,7 @@ Result<std::vector<Share>> parse_mix(std::string_view text) {
     const std::string profile(part.substr(0, colon));
     if (profile.empty() || !count) {
       return invalid(cat("cannot read ", quoted(part), " in the mix; write PROFILE:COUNT with a ",
-                         "count from 1 to 1000000, parted by commas, as in 1g.5gb:4,2g.10gb:3."));
+                         "count from 1 to 1000000, separated by commas, e.g. 1g.5gb:4,2g.10gb:3."));
     }
     if (std::ranges::any_of(mix, [&](const Share& s) { return s.profile == profile; })) {
       return invalid(cat("the mix names ", quoted(profile), " twice."));
@@ -204,7 +204,7 @@ Result<PaperWorkload> paper_workload(std::string_view name) {
                        " Known: ", join_words(paper_workload_names()), "."));
 }
 
-// "2g.10gb" has 10.
+// The number before "gb": 10 for "2g.10gb".
 bool is_small(const std::vector<Share>& mix, std::size_t profile) {
   constexpr int kLarge = 16;
   const std::string& name = mix[profile].profile;

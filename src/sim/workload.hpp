@@ -1,7 +1,7 @@
-// Workload: a stream of tasks in the order of their arrival. A task asks for one MIG profile and
-// either runs for a time, or serves queries of a language model, which takes as long as its slice
-// and its neighbours let it. Tasks are drawn or read one by one, so that a simulation holds only
-// those that are alive. One rule: the same seed gives the same tasks.
+// Workload: a stream of tasks in order of arrival. A task wants one MIG profile and either runs for
+// a time, or serves queries of a language model, whose speed depends on its slice and its
+// neighbours. Tasks are drawn or read one by one, so that a simulation holds only the live ones.
+// The same seed gives the same tasks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tangram::sim {
 
 struct Task {
   double arrival_s = 0;
-  double duration_s = 0;     // of a task without a model, when it is alone
+  double duration_s = 0;     // alone, of a task without a model
   double prompt_tokens = 0;  // of all its queries together
   double response_tokens = 0;
   float transfer_share = 0;  // of duration_s, spent on the PCIe link
@@ -31,14 +31,14 @@ struct Workload {
   std::vector<std::string> profiles;
   std::uint64_t tasks = 0;          // how many there will be
   std::function<bool(Task&)> next;  // false: no more
-  std::uint64_t seed = 0;           // of what chance the world has left
+  std::uint64_t seed = 0;           // for the world's own random numbers
 };
 
-// A workload that is there already, as from a file.
+// A workload of given tasks, e.g. from a file.
 [[nodiscard]] Workload workload_of(std::string name, std::vector<std::string> profiles,
                                    std::vector<Task> tasks);
 
-// How often each profile is asked for.
+// How often each profile is wanted.
 struct Share {
   std::string profile;
   int count;
@@ -46,7 +46,7 @@ struct Share {
 // "1g.5gb:4,2g.10gb:3"
 [[nodiscard]] Result<std::vector<Share>> parse_mix(std::string_view text);
 
-// The static multiset of the paper's four GPUs, whose distribution the requests follow.
+// The static instances of the paper's four GPUs, whose distribution the requests follow.
 [[nodiscard]] const std::vector<Share>& paper_mix();
 
 // The four workloads of the paper (Table II): normal25, long25, normal50, long50.
@@ -55,17 +55,16 @@ struct PaperWorkload {
   double mean_arrival_s = 25;
   bool long_queries = false;
   int tasks = 100;
-  double queries_per_task = 3;  // in the mean: each task has the number below or above, at least 1
+  double queries_per_task = 3;  // mean; each task has the integer below or above
   std::vector<Share> mix = paper_mix();
-  double within_s = 0;           // above 0: all tasks arrive within this time, evenly drawn
-  std::int16_t only_model = -1;  // of language_models(); then only the profiles it runs on
+  double within_s = 0;           // above 0: all arrivals are uniform within this time
+  std::int16_t only_model = -1;  // of language_models(); only its profiles are drawn
 };
 [[nodiscard]] const std::vector<std::string>& paper_workload_names();
 [[nodiscard]] Result<PaperWorkload> paper_workload(std::string_view name);
 [[nodiscard]] Workload generate(const PaperWorkload& paper, std::uint64_t seed);
 // The language model of a paper's task: opt-6.7b or bloom-1b7 on small profiles, opt-13b or
-// bloom-7b1 on the others (§V-A); `second` chooses. Small is below 16 GB, as the profile's name
-// says.
+// bloom-7b1 on the others (§V-A); `second` selects. A profile is small below 16 GB, by its name.
 [[nodiscard]] std::int16_t paper_model(bool small, bool second);
 [[nodiscard]] bool is_small(const std::vector<Share>& mix, std::size_t profile);
 
@@ -76,7 +75,7 @@ struct MeanQuery {
 };
 [[nodiscard]] MeanQuery mean_query(bool long_queries);
 
-// Cluster scale: a mix of profiles, Poisson arrivals, a law of durations.
+// Cluster scale: a mix of profiles, Poisson arrivals, a distribution of durations.
 enum class DurationLaw : std::uint8_t { kExponential, kConstant, kLogNormal };
 [[nodiscard]] Result<DurationLaw> parse_law(std::string_view name);
 struct Synthetic {

@@ -1,6 +1,6 @@
 // Workloads: the same seed gives the same tasks, each purpose has a stream of its own, and what is
-// drawn has the means it should. One rule: every tolerance is some standard errors of that mean, so
-// that a right generator passes with any seed but for a chance of one in ten thousand.
+// drawn has the right mean. Every tolerance is some standard errors of that mean, so that a right
+// generator fails with a chance of one in ten thousand per seed.
 #include "sim/workload.hpp"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ TEST(Workload, MeanQueriesAreThoseOfTheTrace) {
 }
 
 // 60,000 queries; the standard deviations of a query are below 450 and 260 tokens.
-TEST(Workload, TasksAskTheMeanQuery) {
+TEST(Workload, TasksHaveTheMeanQuery) {
   for (const char* name : {"normal25", "long50"}) {
     const PaperWorkload paper = many(name);
     const auto tasks = all_tasks(generate(paper, 5));
@@ -205,7 +205,7 @@ TEST(Workload, QueriesPerTaskAreTheNumberBelowOrAboveAndAtLeastOne) {
 }
 
 // The coefficients of variation: 1 (exponential), 0 (constant), √(e^σ² − 1) (log-normal).
-TEST(Workload, EachLawHasTheMeanAskedFor) {
+TEST(Workload, EachLawHasTheRequestedMean) {
   const struct {
     DurationLaw law;
     double sigma;
@@ -227,7 +227,7 @@ TEST(Workload, EachLawHasTheMeanAskedFor) {
   }
 }
 
-TEST(Workload, SyntheticTasksHaveNoModelAndTheSharesAskedFor) {
+TEST(Workload, SyntheticTasksHaveNoModelAndTheRequestedShares) {
   Synthetic synthetic{.tasks = 20'000};
   synthetic.transfer_share = 0.25;
   synthetic.movable_share = 0.7;
@@ -241,7 +241,7 @@ TEST(Workload, SyntheticTasksHaveNoModelAndTheSharesAskedFor) {
               kErrors * std::sqrt(0.7 * 0.3 / 20'000));
 }
 
-TEST(Workload, WhatIsThereAlreadyComesInItsOrder) {
+TEST(Workload, GivenTasksComeInTheirOrder) {
   const std::vector<Task> tasks{{.arrival_s = 1, .duration_s = 5}, {.arrival_s = 2, .profile = 1}};
   const Workload workload = workload_of("mine", {"1g.5gb", "7g.40gb"}, tasks);
   EXPECT_EQ(workload.name, "mine");
@@ -259,7 +259,7 @@ TEST(Mix, IsReadAsWritten) {
   EXPECT_EQ((*mix)[2].count, 1);  // without a count: once
 }
 
-TEST(Mix, MistakesAreSaid) {
+TEST(Mix, MistakesAreReported) {
   for (const char* bad : {"", ",", "1g.5gb:", "1g.5gb:0", "1g.5gb:-1", "1g.5gb:x", ":3",
                           "1g.5gb:4,", "1g.5gb:4,,2g.10gb", "1g.5gb:1000001", "1g.5gb:1:2"}) {
     const auto mix = parse_mix(bad);

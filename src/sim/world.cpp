@@ -1,4 +1,4 @@
-// See world.hpp: the loop, and what each action does.
+// See world.hpp: the loop, and the effect of each action.
 #include "sim/world.hpp"
 
 #include <cmath>
@@ -18,13 +18,13 @@ World::World(const Setting& setting, const Workload& workload, const Observer& o
       observer_(observer),
       knobs_(setting.knobs),
       scheduler_(setting.tuning, policies, setting.partitioning),
-      chance_(~workload.seed),  // apart from the workload's own
+      random_(~workload.seed),  // independent of the workload's draws
       desired_(workload.profiles.size()),
       actual_(workload.profiles.size()) {
   add_gpus(setting);
 }
 
-// The node is ready when virtual time begins: static layouts are there.
+// Adds the GPUs; static layouts exist when virtual time begins.
 void World::add_gpus(const Setting& setting) {
   std::uint32_t count = 0;
   for (const GpuSetting& group : setting.gpus) count += group.count;
@@ -38,21 +38,21 @@ void World::add_gpus(const Setting& setting) {
   }
   const core::Node& node = scheduler_.node();
   for (std::size_t m = 0; m < node.model_count(); ++m) {
-    know_model(node.model(core::ModelId(static_cast<std::uint8_t>(m))));
+    add_speeds(node.model(core::ModelId(static_cast<std::uint8_t>(m))));
   }
   while (!replies_.empty()) deliver(replies_.pop());  // the layouts
   for (GpuState& gpu : gpus_) gpu.busy_until = Instant{};
   summary_.created = 0;
 }
 
-// What each language model does on each profile of a GPU model, and which profile of the workload
-// each profile of the model is.
-void World::know_model(const mig::Model& model) {
+// Computes the speed of each language model on each profile of a GPU model, and maps its profiles
+// to the workload's.
+void World::add_speeds(const mig::Model& model) {
   std::vector<int> names(model.profiles().size(), -1);
   std::vector<Speed> speeds(workload_.profiles.size() * kLanguageModels);
   for (std::size_t w = 0; w < workload_.profiles.size(); ++w) {
     const auto profile = model.find_profile(workload_.profiles[w]);
-    if (!profile) continue;  // its tasks go elsewhere, or are refused
+    if (!profile) continue;  // its tasks run on other models, or are refused
     names[profile->value()] = static_cast<int>(w);
     for (std::size_t l = 0; l < kLanguageModels; ++l) {
       const Pass pass = pass_of(language_models()[l], model, *profile, knobs_);
@@ -67,9 +67,9 @@ void World::know_model(const mig::Model& model) {
 Summary World::run() {
   begun_ = true;
   more_tasks_ = workload_.next(next_task_);
-  while (next_thing()) {
+  while (process_next()) {
   }
-  CHECK(live_count_ == 0);  // nobody waits for ever
+  CHECK(live_count_ == 0);  // every task ends
   const double span = to_seconds(now_);
   summary_.end_s = to_seconds(last_finish_);
   if (span > 0) {
@@ -82,18 +82,18 @@ Summary World::run() {
   return summary_;
 }
 
-// At equal times: answers, milestones, wake-ups, arrivals.
-bool World::next_thing() {
+// Order at equal times: replies, milestones, wake-ups, arrivals.
+bool World::process_next() {
   constexpr Instant kNever = Instant::max();
   if (!more_tasks_ && live_count_ == 0) return false;
-  const Instant answer = replies_.empty() ? kNever : replies_.top().when;
+  const Instant reply = replies_.empty() ? kNever : replies_.top().when;
   const Instant milestone = milestones_.empty() ? kNever : milestones_.when();
   const Instant wake = wake_.value_or(kNever);
   const Instant arrival = more_tasks_ ? at_seconds(next_task_.arrival_s) : kNever;
-  const Instant next = std::min(std::min(answer, milestone), std::min(wake, arrival));
+  const Instant next = std::min(std::min(reply, milestone), std::min(wake, arrival));
   if (next == kNever) return false;
   advance(next);
-  if (next == answer) {
+  if (next == reply) {
     deliver(replies_.pop());
   } else if (next == milestone) {
     reach_milestone();
@@ -129,8 +129,8 @@ void World::arrive() {
   ++live_count_;
   ++unfinished_;
   ++summary_.submitted;
-  summary_.work_asked += live.passes;
-  summary_.most_live = std::max(summary_.most_live, live_count_);
+  summary_.work_submitted += live.passes;
+  summary_.max_live = std::max(summary_.max_live, live_count_);
   ++desired_[task.profile];
   changed_ = true;
   step(core::JobSubmitted{
@@ -152,7 +152,7 @@ void World::reply(Duration delay, Reply reply) {
   replies_.push(reply);
 }
 
-// When the worker of a GPU has done something that can begin at `from`.
+// Returns when the GPU's queue has finished a change that can begin at `from`.
 Instant World::worker_time(core::GpuId gpu, Instant from, Duration takes) {
   Instant& busy_until = gpus_[gpu.value()].busy_until;
   busy_until = std::max(busy_until, from) + takes;
@@ -167,11 +167,11 @@ void World::perform(const core::CreateInstance& a) {
 
 void World::perform(const core::DestroyInstance& a) {
   Instant from = now_;
-  const auto look_at = [&](const Released& released) {
+  const auto use_release_time = [&](const Released& released) {
     if (released.instance == a.instance) from = std::max(from, released.free_from);
   };
-  for (const Released& released : gpus_[a.gpu.value()].released) look_at(released);
-  for (const Released& released : more_released_) look_at(released);
+  for (const Released& released : gpus_[a.gpu.value()].released) use_release_time(released);
+  for (const Released& released : more_released_) use_release_time(released);
   if (from > now_) ++summary_.in_use_waits;
   const Instant done = worker_time(a.gpu, from, duration_of(knobs_.destroy_s));
   reply(done - now_, {.gpu = a.gpu, .instance = a.instance, .kind = ReplyKind::kDestroyed});
@@ -194,7 +194,7 @@ void World::perform(const core::SwitchTraffic& a) {
   Live& live = lives_[slot];
   live.next = static_cast<std::int16_t>(run_index(live, a.to));
   reply({}, {.job = a.job, .run = a.to, .kind = ReplyKind::kSwitched});
-  settle(live);
+  update_progress(live);
   if (live.queries == 0 || knobs_.drain_query < 0.5) {
     switch_stream(slot);
     reply(duration_of(knobs_.drain_s),
@@ -205,14 +205,14 @@ void World::perform(const core::SwitchTraffic& a) {
   const double query = live.passes / live.queries;
   live.goal = std::floor(live.left / query + kSlack) * query;
   live.goal = std::min(live.goal, live.left);
-  set_milestone(slot);  // goal 0: the last query, and the job ends where it is
+  set_milestone(slot);  // goal 0: the last query ends on the original
 }
 
 void World::perform(const core::StopJob& a) {
   const Slot slot = find(a.job);
   Live& live = lives_[slot];
   const int run = run_index(live, a.run);
-  CHECK(run >= 0 && live.serving != run);  // nobody cancels here
+  CHECK(run >= 0 && live.serving != run);  // jobs are not cancelled here
   live.runs[run].stopping = true;
   reply(duration_of(knobs_.stop_s), {.job = a.job, .run = a.run, .kind = ReplyKind::kExited});
 }
@@ -226,19 +226,19 @@ void World::perform(const core::JobReport& a) {
       break;
     case core::JobNews::kRefusedProfile:
       ++summary_.refused;
-      summary_.work_asked -= lives_[slot].passes;
-      over(lives_[slot]);
-      finished(slot);
+      summary_.work_submitted -= lives_[slot].passes;
+      mark_done(lives_[slot]);
+      free_slot(slot);
       break;
     case core::JobNews::kFinished:
       record(lives_[slot]);
-      finished(slot);
+      free_slot(slot);
       break;
     case core::JobNews::kQueued:
     case core::JobNews::kRunning:
       break;
     default:
-      CHECK(false);  // the world does not make jobs fail
+      CHECK(false);  // jobs do not fail here
   }
 }
 
@@ -290,7 +290,7 @@ void World::deliver(const Reply& r) {
       break;
   }
   const Slot slot = find(r.job);
-  const int run = slot == kNobody ? -1 : run_index(lives_[slot], r.run);
+  const int run = slot == kNoSlot ? -1 : run_index(lives_[slot], r.run);
   if (run < 0) return;
   Live& live = lives_[slot];
   if (r.kind == ReplyKind::kExited) {
@@ -312,7 +312,7 @@ Result<Summary> simulate(const Setting& setting, const Workload& workload,
   if (setting.gpus.empty()) return invalid("a node without GPUs cannot be simulated.");
   if (policies->placement->only_idle && setting.partitioning != core::Partitioning::kStatic) {
     return invalid(cat("the placement policy ", policies->placement->name,
-                       " creates no instances: nothing would ever start under dynamic ",
+                       " creates no instances, so no task could start under dynamic ",
                        "partitioning. Give the GPUs a static layout or choose another policy."));
   }
   return World(setting, workload, observer, *policies).run();

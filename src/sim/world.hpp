@@ -1,12 +1,12 @@
-// World: what the scheduler's actions do and how long that takes, in virtual time. Changes to one
-// GPU happen one after another, as its worker in the daemon would make them; a released instance
-// may refuse destruction for a moment; a replica takes a process start and the loading of its
-// weights; jobs progress at the speed that their slice and their neighbours allow, and when a
-// neighbour comes or goes the speeds of all on that GPU are computed anew.
+// World: executes the scheduler's actions in virtual time. Changes to one GPU are made one after
+// another, as by its queue in the daemon; a released instance may refuse destruction for a moment;
+// a replica takes a process start and the loading of its weights; jobs progress at the speed that
+// their slice and their neighbours allow, and when a neighbour comes or goes the speeds on that GPU
+// are recomputed.
 //
-// A job is fluid: so many passes left, so many seconds per pass now. In a move, the query that is
-// being answered ends on the original; the next ones go to the replica. One rule: the world decides
-// nothing; it answers every action, and in an order that depends on nothing but time and entry.
+// A job is fluid: passes left, and seconds per pass now. In a move, the query that is being
+// answered ends on the original; the next ones go to the replica. The world decides nothing; it
+// replies to every action, in an order that depends on time and order of entry only.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class World {
 
  private:
   using Slot = std::uint32_t;
-  static constexpr Slot kNobody = 0xFFFFFFFFU;
+  static constexpr Slot kNoSlot = 0xFFFFFFFFU;
 
   struct Run {
     core::RunId run = core::kNoRun;
@@ -37,29 +37,29 @@ class World {
     core::InstanceId instance{};
     bool stopping = false;
   };
-  // A task that has arrived and is not over. What every event touches comes first.
+  // A task that has arrived and not ended. Fields that every event uses come first.
   struct Live {
     core::JobId id;
-    std::int16_t serving = -1;  // which of the runs does the work
-    std::int16_t next = -1;     // which will after the goal
+    std::int16_t serving = -1;  // index of the run that does the work
+    std::int16_t next = -1;     // index of the run that continues after the goal
     std::int16_t model = -1;
     std::uint8_t profile = 0;
     Run runs[2]{};
-    Instant as_of{};        // when `left` was true
+    Instant as_of{};        // the time of `left`
     double left = 0;        // passes
     double pass_s = 0;      // now
     double goal = 0;        // passes left at the milestone
     double serving_s = 0;   // time spent in passes
-    Stream stream{};        // where it is served now
-    Slot before = kNobody;  // neighbours among those served on its GPU
-    Slot after = kNobody;
+    Stream stream{};        // on the GPU where it is served
+    Slot before = kNoSlot;  // neighbours among those served on its GPU
+    Slot after = kNoSlot;
     double passes = 0;  // of the whole task
     double prompt_tokens = 0;
-    double prefill_s = 0;  // of each pass, in the mean
+    double prefill_s = 0;  // per pass, mean
     Instant arrival{};
     Instant placed{};
     Instant ready{};
-    Instant done{};  // its work
+    Instant done{};  // end of its work
     std::uint32_t moves = 0;
     std::uint32_t last_gpu = 0;
     float transfer_share = 0;
@@ -67,16 +67,16 @@ class World {
   };
   struct Released {
     core::InstanceId instance = core::kNoInstance;
-    Instant free_from{};  // can be destroyed
+    Instant free_from{};  // when it can be destroyed
   };
   struct alignas(64) GpuState {
-    Instant busy_until{};    // its worker
-    Released released[2]{};  // lately; more at a time are rare and stand in more_released_
-    std::int64_t cost = 0;   // as accounted
-    Slot first = kNobody;    // of those served here
-    int used = 0;            // compute slices, as accounted
+    Instant busy_until{};    // its queue of changes
+    Released released[2]{};  // recently; any more are in more_released_
+    std::int64_t cost = 0;   // as in cost_sum_
+    Slot first = kNoSlot;    // head of the list of jobs served here
+    int used = 0;            // compute slices, as in used_sum_
   };
-  // Of a language model on a profile of a GPU model; computed once.
+  // The speed of a language model on a profile of a GPU model; computed once.
   struct Speed {
     Stream stream;
     double prefill_s_per_token = 0;
@@ -85,8 +85,8 @@ class World {
 
   // world.cpp
   void add_gpus(const Setting& setting);
-  void know_model(const mig::Model& model);
-  bool next_thing();
+  void add_speeds(const mig::Model& model);
+  bool process_next();
   void deliver(const Reply& reply);
   void arrive();
   void step(const core::Event& event);
@@ -99,11 +99,11 @@ class World {
   void perform(const core::JobReport& a);
   void perform(const core::MoveReport& a);
   void perform(const core::GpuReport&) {}
-  // A job's id carries its slot below its number, so that nothing has to be looked up.
+  // A job's id contains its slot, so that no lookup is needed.
   static constexpr unsigned kSlotBits = 32;
   [[nodiscard]] Slot find(core::JobId id) const {
     const auto slot = static_cast<Slot>(id.value());
-    return lives_[slot].id == id ? slot : kNobody;
+    return lives_[slot].id == id ? slot : kNoSlot;
   }
   [[nodiscard]] static int run_index(const Live& live, core::RunId run);
   void reply(Duration delay, Reply reply);
@@ -113,15 +113,15 @@ class World {
   [[nodiscard]] const Speed& speed(core::GpuId gpu, const Live& live) const;
   [[nodiscard]] double start_seconds(core::GpuId gpu, const Live& live) const;
   void serve(Slot slot, int run);
-  void leave(Slot slot);
-  void settle(Live& live);
-  void retime(core::GpuId gpu);
-  void retime_alone(Slot slot);
+  void stop_serving(Slot slot);
+  void update_progress(Live& live);
+  void update_speeds(core::GpuId gpu);
+  void update_speed_alone(Slot slot);
   void set_milestone(Slot slot);
   void reach_milestone();
   void switch_stream(Slot slot);
-  void over(const Live& live);
-  void finished(Slot slot);
+  void mark_done(const Live& live);
+  void free_slot(Slot slot);
   void release(Live& live, int run);
 
   // world_account.cpp
@@ -148,9 +148,10 @@ class World {
   std::vector<Slot> free_;
   std::vector<GpuState> gpus_;
   std::vector<Released> more_released_;
-  std::vector<std::vector<Speed>> speeds_;    // by GPU model, then profile and language model
-  std::vector<std::vector<int>> profile_of_;  // by GPU model, then its profile: the workload's
-  Random chance_;
+  std::vector<std::vector<Speed>> speeds_;  // by GPU model, then profile and language model
+  std::vector<std::vector<int>>
+      profile_of_;  // by GPU model and its profile: the workload's profile
+  Random random_;
 
   Summary summary_;
   std::vector<core::GpuId> touched_;
@@ -158,13 +159,13 @@ class World {
   std::int64_t used_sum_ = 0;
   std::int64_t all_compute_ = 0;
   std::uint64_t live_count_ = 0;
-  std::uint64_t unfinished_ = 0;  // those of them whose work is not done
+  std::uint64_t unfinished_ = 0;  // live tasks whose work is not done
   double fragmentation_seconds_ = 0;
   double used_seconds_ = 0;
   double waiting_seconds_ = 0;
   Instant last_finish_{};
-  std::int64_t next_sample_ = 0;  // which sample is due
-  bool begun_ = false;            // the node is there; before, there is nothing to sample
+  std::int64_t next_sample_ = 0;  // number of the next periodic sample
+  bool begun_ = false;            // false while the GPUs are being added: no samples
   bool changed_ = false;
   std::vector<std::uint32_t> desired_;
   std::vector<std::uint32_t> actual_;

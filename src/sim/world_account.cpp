@@ -1,5 +1,4 @@
-// What is measured in the world (see world.hpp): sums that follow every change, so that a summary
-// costs nothing at the end and a sample little.
+// The measurements of the world (see world.hpp): sums that are updated with every change.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -25,7 +24,7 @@ void World::advance(Instant to) {
   now_ = to;
 }
 
-// The GPUs that a step may have changed.
+// Updates the sums for the GPUs that a step may have changed.
 void World::account() {
   const core::Node& node = scheduler_.node();
   changed_ = changed_ || !touched_.empty();
@@ -65,7 +64,7 @@ void World::record(const Live& live) {
   summary_.makespan.add(wait + execution);
   double tpot = 0;
   if (live.model >= 0 && live.passes > 0) {
-    // Prefill is no output; with prefetching it may hide behind the transfer, and is left in.
+    // Prefill is not output; with prefetching it may overlap the transfer, and is left in.
     const double prefill = knobs_.prefetch > 0.5 ? 0 : live.prefill_s;
     tpot = std::max(0.0, live.serving_s / live.passes - prefill);
     summary_.tpot[static_cast<std::size_t>(live.model)].add(tpot);

@@ -1,4 +1,4 @@
-// How jobs progress in the world (see world.hpp): who is served where, and how fast.
+// How jobs progress in the world (see world.hpp): where each is served, and how fast.
 #include <algorithm>
 #include <array>
 
@@ -18,7 +18,7 @@ double World::start_seconds(core::GpuId gpu, const Live& live) const {
   return knobs_.process_start_s + (live.model < 0 ? 0 : speed(gpu, live).load_s);
 }
 
-// The run does the job's work from now on.
+// From now on this run does the job's work.
 void World::serve(Slot slot, int run) {
   Live& live = lives_[slot];
   live.serving = static_cast<std::int16_t>(run);
@@ -37,35 +37,35 @@ void World::serve(Slot slot, int run) {
     live.stream.compute_s += live.prefill_s;
   }
   if (knobs_.contention < 0.5) {
-    retime_alone(slot);
+    update_speed_alone(slot);
     return;
   }
   GpuState& state = gpus_[gpu.value()];
-  live.before = kNobody;
+  live.before = kNoSlot;
   live.after = state.first;
-  if (state.first != kNobody) lives_[state.first].before = slot;
+  if (state.first != kNoSlot) lives_[state.first].before = slot;
   state.first = slot;
-  retime(gpu);
+  update_speeds(gpu);
 }
 
-void World::leave(Slot slot) {
+void World::stop_serving(Slot slot) {
   Live& live = lives_[slot];
-  settle(live);
+  update_progress(live);
   const core::GpuId gpu = live.runs[live.serving].gpu;
   live.serving = -1;
   milestones_.erase(slot);
   if (knobs_.contention < 0.5) return;
-  if (live.before == kNobody) {
+  if (live.before == kNoSlot) {
     gpus_[gpu.value()].first = live.after;
   } else {
     lives_[live.before].after = live.after;
   }
-  if (live.after != kNobody) lives_[live.after].before = live.before;
-  retime(gpu);
+  if (live.after != kNoSlot) lives_[live.after].before = live.before;
+  update_speeds(gpu);
 }
 
-// What was done since the last time.
-void World::settle(Live& live) {
+// Accounts the work done since as_of.
+void World::update_progress(Live& live) {
   if (live.serving < 0 || live.as_of == now_) return;
   const double seconds = to_seconds(now_ - live.as_of);
   const double done = seconds / live.pass_s;
@@ -75,14 +75,14 @@ void World::settle(Live& live) {
   summary_.work_done += done;
 }
 
-// Somebody came or went: new speeds for all on the GPU.
-void World::retime(core::GpuId gpu) {
-  std::array<Slot, kMostStreams> slots{};
-  std::array<Stream, kMostStreams> streams{};
-  std::array<double, kMostStreams> seconds{};
+// A job came or went: recomputes the speeds of all on the GPU.
+void World::update_speeds(core::GpuId gpu) {
+  std::array<Slot, kMaxStreams> slots{};
+  std::array<Stream, kMaxStreams> streams{};
+  std::array<double, kMaxStreams> seconds{};
   std::size_t n = 0;
-  for (Slot s = gpus_[gpu.value()].first; s != kNobody; s = lives_[s].after) {
-    settle(lives_[s]);
+  for (Slot s = gpus_[gpu.value()].first; s != kNoSlot; s = lives_[s].after) {
+    update_progress(lives_[s]);
     slots[n] = s;
     streams[n++] = lives_[s].stream;
   }
@@ -94,7 +94,7 @@ void World::retime(core::GpuId gpu) {
   }
 }
 
-void World::retime_alone(Slot slot) {
+void World::update_speed_alone(Slot slot) {
   Live& live = lives_[slot];
   pass_times(std::span(&live.stream, 1), knobs_, std::span(&live.pass_s, 1));
   set_milestone(slot);
@@ -106,12 +106,12 @@ void World::set_milestone(Slot slot) {
   milestones_.set(slot, live.as_of + duration_of(left * live.pass_s));
 }
 
-// A query has ended on the original, or the job is done.
+// Handles the end of a query on the original, or of the job.
 void World::reach_milestone() {
   const Slot slot = milestones_.slot();
   Live& live = lives_[slot];
   if (live.goal > 0) {
-    settle(live);
+    update_progress(live);
     const core::RunId from = live.runs[live.serving].run;
     const core::RunId to = live.runs[live.next].run;
     switch_stream(slot);
@@ -119,10 +119,10 @@ void World::reach_milestone() {
     return;
   }
   const int run = live.serving;
-  leave(slot);
+  stop_serving(slot);
   live.left = 0;
   live.done = now_;
-  over(live);
+  mark_done(live);
   const core::RunId id = live.runs[run].run;
   release(live, run);
   step(core::JobExited{live.id, id, true});
@@ -131,16 +131,16 @@ void World::reach_milestone() {
 void World::switch_stream(Slot slot) {
   const int next = lives_[slot].next;
   CHECK(next >= 0);
-  leave(slot);
+  stop_serving(slot);
   lives_[slot].goal = 0;
   lives_[slot].next = -1;
   serve(slot, next);
 }
 
-// The process is gone; the driver may hold on to the instance for a moment.
+// The process has ended; the driver may keep the instance in use for a moment.
 void World::release(Live& live, int run) {
   Run& r = live.runs[run];
-  const Instant free_from = now_ + duration_of(knobs_.in_use_s * chance_.uniform());
+  const Instant free_from = now_ + duration_of(knobs_.in_use_s * random_.uniform());
   Released& older =
       *std::ranges::min_element(gpus_[r.gpu.value()].released, {}, &Released::free_from);
   if (older.free_from > now_) {
@@ -152,15 +152,15 @@ void World::release(Live& live, int run) {
   r = {};
 }
 
-// Nobody wants anything more of the job; the scheduler may still have to stop a replica of it.
-void World::over(const Live& live) {
+// The job's work is done; the scheduler may still have to stop a replica of it.
+void World::mark_done(const Live& live) {
   --desired_[live.profile];
   --unfinished_;
   last_finish_ = now_;
   changed_ = true;
 }
 
-void World::finished(Slot slot) {
+void World::free_slot(Slot slot) {
   Live& live = lives_[slot];
   CHECK(live.serving < 0);
   live.id = core::JobId();

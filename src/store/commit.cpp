@@ -1,13 +1,13 @@
-// Store::commit(): one batch, one transaction. One rule: the numbers of the steps, and everything
-// else that is remembered outside of SQLite, change only after the transaction has succeeded.
+// Store::commit(): writes one batch in one transaction. State outside of SQLite (step and event
+// numbers) changes only after the transaction has succeeded.
 #include <algorithm>
 
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "store/event_json.hpp"
-#include "store/parts.hpp"
 #include "store/rows.hpp"
 #include "store/saved_json.hpp"
+#include "store/store_impl.hpp"
 
 namespace tangram::store {
 namespace {
@@ -75,8 +75,8 @@ void write_rows(Statements& statements, const Changes& changes) {
   }
 }
 
-// Where replay begins: a scheduler without GPUs and jobs. Only its tuning must be known, and that
-// changes by events alone.
+// The state from which replay starts: a scheduler without GPUs and jobs. Its tuning must be stored,
+// because later changes of it are events relative to that.
 core::SavedRest before_first_step(const Changes& changes) {
   core::SavedRest rest;
   rest.partitioning = changes.scheduler.rest.partitioning;
@@ -93,31 +93,31 @@ void write_beginning(Statements& statements, const Changes& changes) {
 
 }  // namespace
 
-void Store::Parts::take_snapshot(std::uint64_t at) {
+void Store::Impl::write_snapshot(std::uint64_t at) {
   query("INSERT INTO snapshots (sequence, rest) SELECT ?, state FROM saved_rest").bind(at).run();
   query("INSERT INTO snapshot_gpus SELECT ?, gpu, model, state FROM saved_gpus").bind(at).run();
   query("INSERT INTO snapshot_jobs SELECT ?, job, state FROM saved_jobs").bind(at).run();
 }
 
 Result<void> Store::commit(const Changes& changes) {
-  Parts& parts = *parts_;
-  const std::uint64_t last = parts.sequence + changes.steps.size();
-  const bool snapshot_due = last >= parts.snapshot + kStepsPerSnapshot;
-  std::uint64_t last_event = parts.last_event;
+  Impl& impl = *impl_;
+  const std::uint64_t last = impl.sequence + changes.steps.size();
+  const bool snapshot_due = last >= impl.snapshot + kStepsPerSnapshot;
+  std::uint64_t last_event = impl.last_event;
   for (const EventRow& event : changes.events) CHECK(event.id == ++last_event);
-  const auto done = parts.in_transaction("write to", [&]() -> Result<void> {
-    if (parts.sequence == 0) write_beginning(parts.statements, changes);
-    write_steps(parts.statements, changes.steps, parts.sequence);
-    const auto saved = write_scheduler(parts.statements, parts.models, changes.scheduler);
+  const auto done = impl.in_transaction("write to", [&]() -> Result<void> {
+    if (impl.sequence == 0) write_beginning(impl.statements, changes);
+    write_steps(impl.statements, changes.steps, impl.sequence);
+    const auto saved = write_scheduler(impl.statements, impl.models, changes.scheduler);
     if (!saved) return saved;
-    write_rows(parts.statements, changes);
-    if (snapshot_due) parts.take_snapshot(last);
+    write_rows(impl.statements, changes);
+    if (snapshot_due) impl.write_snapshot(last);
     return {};
   });
   if (!done) return done;
-  parts.sequence = last;
-  parts.last_event = last_event;
-  if (snapshot_due) parts.snapshot = last;
+  impl.sequence = last;
+  impl.last_event = last_event;
+  if (snapshot_due) impl.snapshot = last;
   return {};
 }
 

@@ -1,13 +1,13 @@
-// Store::counts(): what is in a store, for people who look at it.
-#include "store/parts.hpp"
+// Store::counts(): row counts, for diagnostics.
+#include "store/store_impl.hpp"
 
 namespace tangram::store {
 
 Result<Counts> Store::counts() {
-  return parts_->guarded("read", [&]() -> Result<Counts> {
-    const ReadTransaction together(parts_->db);
+  return impl_->guarded("read", [&]() -> Result<Counts> {
+    const ReadTransaction transaction(impl_->db);
     const auto number = [&](const char* sql) {
-      Query query = parts_->query(sql);
+      Query query = impl_->query(sql);
       return query.next() ? query.column<std::uint64_t>(0) : 0;
     };
     Counts counts;

@@ -1,6 +1,6 @@
-// The store and a process that dies at any moment: what was acknowledged is there, and of what was
-// not, nothing or a whole batch. A child commits batches and tells each by a byte through a pipe;
-// it is killed at random times, many times over, on the same store.
+// The store and kill -9 at random times: every acknowledged batch is there, and of others either
+// nothing or the whole batch. A child commits batches and acknowledges each with a byte through a
+// pipe; it is killed many times on the same store.
 #include <csignal>
 #include <random>
 #include <sys/wait.h>
@@ -8,28 +8,28 @@
 
 #include <gtest/gtest.h>
 
-#include "files/test_folder.hpp"
 #include "store/replay.hpp"
-#include "store/syncer.hpp"
-#include "store/test_body.hpp"
+#include "store/wal_sync.hpp"
+#include "tests/support/os/folder.hpp"
+#include "tests/support/store/scheduler_driver.hpp"
 
 namespace tangram::store {
 namespace {
 
-using testing::Body;
+using testing::SchedulerDriver;
 
-// Batch n has n % 5 + 1 jobs, all named after it.
-void commit_batch(Store& store, Body& body, std::uint64_t n, std::uint64_t& next_job) {
-  if (body.scheduler().node().gpu_count() == 0) {
-    body.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
+// Batch n has n % 5 + 1 jobs, which have its number in their names.
+void commit_batch(Store& store, SchedulerDriver& driver, std::uint64_t n, std::uint64_t& next_job) {
+  if (driver.scheduler().node().gpu_count() == 0) {
+    driver.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
   }
   for (std::uint64_t i = 0; i <= n % 5; ++i) {
-    body.submit(next_job++);
-    while (body.answer()) {
+    driver.submit(next_job++);
+    while (driver.answer()) {
     }
   }
-  body.batch().facts["batch"] = std::to_string(n);
-  CHECK(store.commit(body.take()).has_value());
+  driver.batch().facts["batch"] = std::to_string(n);
+  CHECK(store.commit(driver.take()).has_value());
 }
 
 [[noreturn]] void child(const std::string& path, int acknowledge) {
@@ -37,20 +37,20 @@ void commit_batch(Store& store, Body& body, std::uint64_t n, std::uint64_t& next
   CHECK(store.has_value());
   const auto contents = (*store)->load(0);
   CHECK(contents.has_value());
-  std::optional<Body> body;
+  std::optional<SchedulerDriver> driver;
   if (contents->fresh) {
-    body.emplace();
+    driver.emplace();
   } else {
-    body.emplace(*contents);
+    driver.emplace(*contents);
   }
   std::uint64_t next_job = contents->last_job + 1;
   std::uint64_t n = contents->fresh ? 0 : std::stoull(contents->facts.at("batch"));
-  Syncer syncer(**store);
+  WalSync wal_sync(**store);
   while (true) {
-    commit_batch(**store, *body, ++n, next_job);
-    if (n % 3 == 0) {  // what is not synced outlives it as well
-      CHECK(syncer.sync().has_value());
-      CHECK(syncer.shorten_log().has_value());
+    commit_batch(**store, *driver, ++n, next_job);
+    if (n % 3 == 0) {  // unsynced commits survive the process, too
+      CHECK(wal_sync.sync().has_value());
+      CHECK(wal_sync.checkpoint().has_value());
     }
     const char byte = 'x';
     if (::write(acknowledge, &byte, 1) != 1) ::_exit(1);
@@ -66,7 +66,7 @@ std::uint64_t drain(int fd) {
   return count;
 }
 
-// So long after it was started, or after its first batch.
+// Kills the child after this time, counted from its start or from its first batch.
 std::uint64_t run_and_kill(const std::string& path, std::chrono::microseconds after,
                            bool first_batch) {
   int ends[2];
@@ -94,8 +94,8 @@ std::uint64_t run_and_kill(const std::string& path, std::chrono::microseconds af
   return acknowledged;
 }
 
-TEST(StoreCrash, WhatWasAcknowledgedIsThere) {
-  const files::testing::Folder folder;
+TEST(StoreCrash, AcknowledgedBatchesSurvive) {
+  const os::testing::Folder folder;
   const std::string path = folder.at("tangram.db");
   std::mt19937 random(7);
   std::uint64_t batches = 0;
@@ -104,7 +104,7 @@ TEST(StoreCrash, WhatWasAcknowledgedIsThere) {
     const std::uint64_t acknowledged =
         run_and_kill(path, std::chrono::microseconds(random() % 60'000), round % 2 == 1);
     total += acknowledged;
-    if (!folder.has("tangram.db")) continue;  // killed before there was one
+    if (!folder.has("tangram.db")) continue;  // killed before it was created
     auto store = Store::open(path, {});
     ASSERT_TRUE(store) << store.error().message;
     const auto contents = (*store)->load(0);
@@ -115,7 +115,7 @@ TEST(StoreCrash, WhatWasAcknowledgedIsThere) {
     }
     const std::uint64_t there = std::stoull(contents->facts.at("batch"));
     ASSERT_GE(there, batches + acknowledged);
-    ASSERT_LE(there, batches + acknowledged + 1);  // the last one may have been cut short
+    ASSERT_LE(there, batches + acknowledged + 1);  // the last one may lack its acknowledgement
     batches = there;
     std::uint64_t jobs = 0;
     for (std::uint64_t n = 1; n <= batches; ++n) jobs += n % 5 + 1;

@@ -1,6 +1,5 @@
-// What the scheduler answered to one event, as the journal keeps it: one line of transcript per
-// action. Daemon and replay share it. One rule: the text is a function of the actions alone, so
-// that two texts differ only where decisions do.
+// The scheduler's answer to one event as text for the journal: one line of transcript per action.
+// It depends on the actions only, so that replay can compare decisions by comparing texts.
 #pragma once
 
 #include <span>

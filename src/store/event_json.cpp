@@ -5,18 +5,18 @@
 #include <utility>
 #include <variant>
 
-#include "files/model_file.hpp"
 #include "policies/registry.hpp"
 #include "store/json_fields.hpp"
 #include "store/json_line.hpp"
 #include "store/tuning_fields.hpp"
+#include "text/model_file.hpp"
 
 namespace tangram::store {
 namespace {
 
 using core::Event;
 
-// In the order of the variant; never changed, only added to.
+// In the order of the variant. Stored: names must not change; append new ones.
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kKinds{
     "job-submitted",    "job-cancelled",      "job-held",         "job-released",
     "job-ready",        "job-exited",         "traffic-switched", "traffic-drained",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kKinds{
 template <class X, class... Ts>
 concept OneOf = (Of<X, Ts> || ...);
 
-// Found by their arguments, which a nameless namespace would hide.
+// Not in an anonymous namespace, because they are found by argument-dependent lookup.
 template <class V, Of<core::JobSubmitted> X>
 void fields(V& v, X& x) {
   v("job", x.spec.id);
@@ -97,7 +97,7 @@ template <class V, OneOf<core::GpuCordoned, core::GpuUncordoned, core::GpuDraine
 void fields(V& v, X& x) {
   v("gpu", x.gpu);
 }
-template <class V, Of<core::MoveAsked> X>
+template <class V, Of<core::MoveRequested> X>
 void fields(V& v, X& x) {
   v("job", x.job);
   v("anywhere", x.anywhere);
@@ -115,16 +115,17 @@ void fields(V&, X&) {}
 namespace {
 
 void write(FieldWriter& v, const core::GpuAdded& x) {
-  v("model", files::to_toml(x.model->spec()));
+  v("model", text::to_toml(x.model->spec()));
   v("layout", x.layout);
 }
 void write(FieldWriter& v, const auto& x) { fields(v, x); }
 
 Result<void> finish(core::GpuAdded& x, const std::string& toml) {
-  auto model = files::read_model(toml, "the model of an event");
+  auto model = text::read_model(toml, "the model of an event");
   if (!model) return std::unexpected(model.error());
   for (const mig::Placement& p : x.layout) {
-    if (p.profile.value() >= model->profiles().size()) return invalid("a layout with no profile.");
+    if (p.profile.value() >= model->profiles().size())
+      return invalid("the layout has an unknown profile");
     if (const auto legal = model->placement(p.profile, p.start); !legal) {
       return std::unexpected(legal.error());
     }
@@ -137,13 +138,13 @@ Result<Event> read(FieldReader& v, core::GpuAdded x) {
   std::string toml;
   v("model", toml);
   v("layout", x.layout);
-  if (!v.done()) return invalid("its fields are wrong.");
+  if (!v.done()) return invalid("invalid fields");
   if (const auto done = finish(x, toml); !done) return std::unexpected(done.error());
   return x;
 }
 Result<Event> read(FieldReader& v, core::TuningChanged x) {
   fields(v, x);
-  if (!v.done()) return invalid("its fields are wrong.");
+  if (!v.done()) return invalid("invalid fields");
   const auto policies = policies::find_policies(x.tuning);
   if (!policies) return std::unexpected(policies.error());
   x.policies = *policies;
@@ -151,13 +152,13 @@ Result<Event> read(FieldReader& v, core::TuningChanged x) {
 }
 Result<Event> read(FieldReader& v, auto x) {
   fields(v, x);
-  if (!v.done()) return invalid("its fields are wrong.");
+  if (!v.done()) return invalid("invalid fields");
   return Event(x);
 }
 
 template <std::size_t... Is>
 Result<Event> read_kind(std::string_view kind, FieldReader& v, std::index_sequence<Is...>) {
-  Result<Event> result = invalid(cat("unknown kind ", tangram::quoted(kind), "."));
+  Result<Event> result = invalid(cat("unknown kind ", tangram::quoted(kind)));
   static_cast<void>(
       ((kKinds[Is] == kind ? (result = read(v, std::variant_alternative_t<Is, Event>{}), true)
                            : false) ||
@@ -183,13 +184,13 @@ Result<Event> read_event(std::string_view text) {
     return invalid(cat("not an event: ", tangram::quoted(text), ": ", why));
   };
   const auto value = parse_line(text);
-  if (!value || !value->is_object()) return bad("no JSON object.");
+  if (!value || !value->is_object()) return bad("not a JSON object");
   FieldReader reader(value->get_object());
   int version = 0;
   std::string kind;
   reader("v", version);
   reader("kind", kind);
-  if (version != kEventVersion) return bad(cat("of version ", version, ", not of 1."));
+  if (version != kEventVersion) return bad(cat("version ", version, " instead of 1"));
   auto event = read_kind(kind, reader, std::make_index_sequence<kKinds.size()>());
   if (!event) return bad(event.error().message);
   return event;

@@ -1,7 +1,6 @@
-// Events as JSON, one line each: how the journal keeps them. An event stands for itself: a GPU
-// that was added has its model with it (as the text of a model file), a change of tuning names its
-// policies. One rule: read_event(event_json(e)) is e, for every event; what no event_json() wrote
-// is an error.
+// Scheduler events as JSON lines for the journal. An event is self-contained: GpuAdded includes the
+// GPU model (as the text of a model file), TuningChanged names its policies. read_event() returns
+// exactly the event that event_json() wrote; any other input is an error.
 #pragma once
 
 #include <string>
@@ -18,7 +17,7 @@ inline constexpr int kEventVersion = 1;
 [[nodiscard]] std::string event_json(const core::Event& event);
 [[nodiscard]] Result<core::Event> read_event(std::string_view text);
 
-// "job-ready": the kind alone.
+// The "kind" of the event's JSON, e.g. "job-ready".
 [[nodiscard]] std::string_view event_kind(const core::Event& event);
 
 }  // namespace tangram::store

@@ -1,4 +1,4 @@
-// Events as JSON: every kind and every field comes back as it was; nothing else is an event.
+// Events as JSON: round trips of every kind and field; anything else is rejected.
 #include "store/event_json.hpp"
 
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include "core/transcript.hpp"
 #include "policies/registry.hpp"
-#include "store/test_body.hpp"
+#include "tests/support/store/scheduler_driver.hpp"
 
 namespace tangram::store {
 namespace {
@@ -18,7 +18,7 @@ using core::JobId;
 using core::RunId;
 using ::testing::HasSubstr;
 
-// A value of every field that is none of its defaults, for every kind, in the variant's order.
+// One event of every kind, in the variant's order, with non-default values in all fields.
 std::vector<Event> one_of_each() {
   const mig::Placement placement{mig::ProfileIndex(3), 4};
   core::Tuning tuning;
@@ -59,7 +59,7 @@ std::vector<Event> one_of_each() {
           core::GpuCordoned{GpuId(28)},
           core::GpuUncordoned{GpuId(29)},
           core::GpuDrained{GpuId(30)},
-          core::MoveAsked{
+          core::MoveRequested{
               .job = JobId(32), .anywhere = false, .gpu = GpuId(3), .start = 6, .restrained = true},
           core::TuningChanged{tuning, *policies::find_policies(tuning)},
           core::WakeUp{}};
@@ -79,8 +79,8 @@ TEST(EventJson, EveryKindComesBackAsItWas) {
   }
 }
 
-// That nothing is missing from the text is seen in the text itself.
-TEST(EventJson, SaysEveryField) {
+// Checks the text itself, so that a field missing in both directions is noticed.
+TEST(EventJson, ContainsEveryField) {
   const std::vector<Event> events = one_of_each();
   EXPECT_EQ(event_json(events[5]), R"({"v":1,"kind":"job-exited","job":7,"run":8,"success":true})");
   EXPECT_EQ(event_json(events[7]), R"({"v":1,"kind":"traffic-drained","job":11,"run":12,"to":13})");
@@ -108,7 +108,7 @@ TEST(EventJson, KeepsTheSpecOfAJob) {
   EXPECT_TRUE(spec.held);
 }
 
-// Zeros are left out of the text; they must not come back as defaults.
+// Zeros are left out of the text and must not be read as defaults.
 TEST(EventJson, KeepsWhatIsZero) {
   core::JobSubmitted submitted{{.id = JobId(0), .profile = "", .kind = core::JobKind::kBatch}};
   submitted.spec.movable = false;
@@ -142,11 +142,11 @@ TEST(EventJson, KeepsModelAndPolicies) {
   EXPECT_EQ(std::get<core::TuningChanged>(*tuned).policies.queue->name, "largest-memory");
 }
 
-TEST(EventJson, RefusesWhatIsNoEvent) {
+TEST(EventJson, RejectsInvalidEvents) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "no JSON object"},
-      {"[]", "no JSON object"},
-      {"{", "no JSON object"},
+      {"", "not a JSON object"},
+      {"[]", "not a JSON object"},
+      {"{", "not a JSON object"},
       {"{}", "version 0"},
       {R"({"v":2,"kind":"wake-up"})", "version 2"},
       {R"({"v":1})", "unknown kind"},
@@ -168,7 +168,7 @@ TEST(EventJson, RefusesWhatIsNoEvent) {
   }
 }
 
-TEST(EventJson, RefusesAnImpossibleLayout) {
+TEST(EventJson, RejectsAnImpossibleLayout) {
   Event event = one_of_each()[11];
   std::get<core::GpuAdded>(event).layout = {{mig::ProfileIndex(200), 0}};
   EXPECT_FALSE(read_event(event_json(event)));

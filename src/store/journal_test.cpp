@@ -1,33 +1,33 @@
-// The journal: numbered without gaps, decided again as it was, cut only behind a snapshot.
+// The journal: numbered without gaps, replayed with the same decisions, cut only at a snapshot.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "files/test_folder.hpp"
-#include "store/parts.hpp"
 #include "store/replay.hpp"
-#include "store/test_body.hpp"
+#include "store/store_impl.hpp"
+#include "tests/support/os/folder.hpp"
+#include "tests/support/store/scheduler_driver.hpp"
 
 namespace tangram::store {
 namespace {
 
-using files::testing::Folder;
-using testing::Body;
+using os::testing::Folder;
 using ::testing::HasSubstr;
 using testing::job_row;
-using testing::live;
 using testing::must;
 using testing::open_at;
+using testing::run_jobs;
 using testing::run_row;
+using testing::SchedulerDriver;
 
 TEST(Journal, NumbersStepsWithoutGaps) {
   const Folder folder;
-  Body body;
+  SchedulerDriver driver;
   {
     auto store = open_at(folder.at("tangram.db"));
-    live(*store, body, 1, 10);
+    run_jobs(*store, driver, 1, 10);
   }
   auto store = open_at(folder.at("tangram.db"));
-  live(*store, body, 50, 10);
+  run_jobs(*store, driver, 50, 10);
   const auto steps = store->steps(0, 100'000);
   ASSERT_TRUE(steps);
   ASSERT_EQ(steps->size(), store->last_step());
@@ -40,8 +40,8 @@ TEST(Journal, NumbersStepsWithoutGaps) {
 TEST(Journal, ReplayNamesTheFirstStepThatDiffers) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
-  Body body;
-  live(*store, body, 1, 10);
+  SchedulerDriver driver;
+  run_jobs(*store, driver, 1, 10);
   SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READWRITE);
   db.exec("UPDATE journal SET decisions = 'report job 1: lost' WHERE sequence IN (7, 9)");
   const auto replayed = replay(*store);
@@ -53,8 +53,8 @@ TEST(Journal, ReplayNamesTheFirstStepThatDiffers) {
 TEST(Journal, ReplayComparesTheTables) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
-  Body body;
-  live(*store, body, 1, 10);
+  SchedulerDriver driver;
+  run_jobs(*store, driver, 1, 10);
   SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READWRITE);
   db.exec("UPDATE saved_rest SET state = replace(state, '\"next_run\":', '\"next_run\":1')");
   const auto replayed = replay(*store);
@@ -67,38 +67,38 @@ TEST(Journal, ReplayComparesTheTables) {
 TEST(Journal, ReplayBeginsWithTheFirstTuning) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
-  Body body;
+  SchedulerDriver driver;
   core::Tuning tuning;
   tuning.placement = "best-fit";
-  body.batch().first_tuning = core::Tuning{};
-  body.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
-  body.submit(1);
-  body.step(core::TuningChanged{tuning, *policies::find_policies(tuning)});
-  body.submit(2);
-  must(store->commit(body.take()));
+  driver.batch().first_tuning = core::Tuning{};
+  driver.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
+  driver.submit(1);
+  driver.step(core::TuningChanged{tuning, *policies::find_policies(tuning)});
+  driver.submit(2);
+  must(store->commit(driver.take()));
   const auto replayed = replay(*store);
   EXPECT_TRUE(replayed) << replayed.error().message;
 }
 
-TEST(Journal, TrimCutsBehindASnapshotAndReplayStillAgrees) {
+TEST(Journal, IsCutAtASnapshotAndReplayStillAgrees) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
-  Body body;
-  live(*store, body, 1, 60);
+  SchedulerDriver driver;
+  run_jobs(*store, driver, 1, 60);
   const std::uint64_t last = store->last_step();
-  while (store->trim({.most_steps = 50})->more) {
+  while (store->apply_retention({.most_steps = 50})->more) {
   }
-  EXPECT_EQ(store->counts()->first_step, 0U);  // there was no snapshot but the one just taken
+  EXPECT_EQ(store->counts()->first_step, 0U);  // the only snapshot is the one just written
   EXPECT_EQ(store->last_step(), last);
   ASSERT_TRUE(replay(*store)) << replay(*store).error().message;
-  live(*store, body, 100, 10);
+  run_jobs(*store, driver, 100, 10);
   EXPECT_GT(store->last_step(), last);
   const auto replayed = replay(*store);
   ASSERT_TRUE(replayed) << replayed.error().message;
   EXPECT_EQ(replayed->first, last + 1);
-  // The numbers go on when all steps are gone and the store is opened anew.
+  // Numbering continues after all steps were deleted and the store was reopened.
   const std::uint64_t end = store->last_step();
-  while (store->trim({.most_steps = 0})->more) {
+  while (store->apply_retention({.most_steps = 0})->more) {
   }
   EXPECT_EQ(store->counts()->first_step, 0U);
   store.reset();
@@ -107,7 +107,7 @@ TEST(Journal, TrimCutsBehindASnapshotAndReplayStillAgrees) {
   EXPECT_TRUE(replay(*store)) << replay(*store).error().message;
 }
 
-TEST(Journal, TrimForgetsOldJobsAndTellsTheirRuns) {
+TEST(Retention, DeletesOldJobsAndReturnsTheirRuns) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
   const WallTime now =
@@ -125,10 +125,10 @@ TEST(Journal, TrimForgetsOldJobsAndTellsTheirRuns) {
   std::size_t runs = 0;
   std::size_t jobs = 0;
   for (bool more = true; more; ++bites) {
-    const Trimmed gone = store->trim(retention).value();
-    runs += gone.runs.size();
-    jobs += gone.jobs.size();
-    more = gone.more;
+    const RetentionResult deleted = store->apply_retention(retention).value();
+    runs += deleted.runs.size();
+    jobs += deleted.jobs.size();
+    more = deleted.more;
   }
   EXPECT_GT(bites, 1);
   EXPECT_EQ(runs, 299U + 50U);  // the old ones but 7, then the surplus
@@ -138,13 +138,13 @@ TEST(Journal, TrimForgetsOldJobsAndTellsTheirRuns) {
   EXPECT_EQ(store->counts()->moves, 151U);
   EXPECT_EQ(store->load(0)->jobs_over, 499U);
   EXPECT_TRUE(store->job(7)->has_value());
-  while (store->trim({.jobs = std::chrono::hours(0), .most_jobs = 0})->more) {
+  while (store->apply_retention({.jobs = std::chrono::hours(0), .most_jobs = 0})->more) {
   }
   EXPECT_EQ(store->load(0)->last_job, 500U);
 }
 
-// Where nobody knows what time it is, nothing is too old; too many are too many all the same.
-TEST(Journal, TrimForgetsNothingByAgeWithoutATime) {
+// Without a trusted clock nothing is deleted by age, but the limits of counts still apply.
+TEST(Retention, DeletesNothingByAgeWithoutATime) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
   Changes changes;
@@ -154,22 +154,22 @@ TEST(Journal, TrimForgetsNothingByAgeWithoutATime) {
   }
   must(store->commit(changes));
   const Retention retention{.jobs = std::chrono::hours(10), .most_jobs = 4};
-  EXPECT_EQ(store->trim(retention, std::nullopt).value().jobs.size(), 1U);
+  EXPECT_EQ(store->apply_retention(retention, std::nullopt).value().jobs.size(), 1U);
   EXPECT_EQ(store->counts()->jobs, 4U);
-  EXPECT_EQ(store->trim(retention).value().jobs.size(), 4U);
+  EXPECT_EQ(store->apply_retention(retention).value().jobs.size(), 4U);
 }
 
-TEST(Journal, TakesSnapshotsAsItGoes) {
+TEST(Journal, WritesSnapshotsRegularly) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
-  Body body;
-  body.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
+  SchedulerDriver driver;
+  driver.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
   for (int batch = 0; batch < 45; ++batch) {
-    for (int i = 0; i < 1000; ++i) body.step(core::WakeUp{});
-    must(store->commit(body.take()));
+    for (int i = 0; i < 1000; ++i) driver.step(core::WakeUp{});
+    must(store->commit(driver.take()));
   }
-  EXPECT_EQ(store->counts()->snapshots, 3U);  // the beginning, and two
-  while (store->trim({.most_steps = 30'000})->more) {
+  EXPECT_EQ(store->counts()->snapshots, 3U);  // the initial one and two more
+  while (store->apply_retention({.most_steps = 30'000})->more) {
   }
   EXPECT_EQ(store->counts()->snapshots, 2U);
   const auto replayed = replay(*store);

@@ -1,8 +1,8 @@
-// Plain structs to JSON and back, from one description for both directions: a function
-// fields(v, x) that names each field of x once: v("order", x.order). So writer and reader cannot
-// disagree. A value that is its type's zero (0, false, "", an empty list, the first word of an
-// enumeration, a struct of nothing but zeros) is left out, and a missing key means that zero. One
-// rule: a key or value that the reader does not know is an error, never skipped: it would be lost.
+// Conversion of plain structs to JSON and back from one description: a function fields(v, x) that
+// names each field of x once, as in v("order", x.order), so that writer and reader cannot disagree.
+// A zero value (0, false, "", an empty list, the first value of an enumeration, a struct of zeros)
+// is left out, and a missing key is read as zero. An unknown key or value is an error, because
+// ignoring it would lose it at the next write.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@
 #include "base/text.hpp"
 #include "core/threshold.hpp"
 #include "mig/model.hpp"
-#include "store/words.hpp"
+#include "store/stored_names.hpp"
 
 namespace tangram::store {
 
@@ -36,11 +36,11 @@ class FieldReader;
 template <class X, class T>
 concept Of = std::same_as<std::remove_const_t<X>, T>;
 
-// What to_json() and from_json() take as one value, not as a struct with fields.
+// Types that to_json() and from_json() convert as single values, not by fields().
 template <class T>
 concept Number = std::integral<T> && !std::same_as<T, bool>;
 template <class T>
-concept Word = std::is_enum_v<T>;
+concept Enumeration = std::is_enum_v<T>;
 
 inline json::value to_json(bool x) { return x; }
 inline json::value to_json(const std::string& x) { return json::value(x); }
@@ -49,9 +49,9 @@ json::value to_json(T x) {
   if constexpr (std::is_signed_v<T>) return json::value(static_cast<std::int64_t>(x));
   return json::value(static_cast<std::uint64_t>(x));
 }
-template <Word T>
+template <Enumeration T>
 json::value to_json(T x) {
-  return json::value(word_of(x));
+  return json::value(stored_name(x));
 }
 template <class Tag, class Rep>
 json::value to_json(Id<Tag, Rep> x) {
@@ -61,7 +61,7 @@ inline json::value to_json(Instant x) { return json::value(x.time_since_epoch().
 inline json::value to_json(Duration x) { return json::value(x.count()); }
 inline json::value to_json(core::Threshold x) { return json::value(x.billionths()); }
 inline json::value to_json(mig::Placement x) {
-  return json::array{x.profile.value(), x.start};  // numbers of its model
+  return json::array{x.profile.value(), x.start};  // indices into the GPU's model
 }
 template <class T>
 json::value to_json(const std::vector<T>& xs);
@@ -81,7 +81,7 @@ class FieldWriter {
   void operator()(std::string_view key, const std::optional<T>& x) {
     if (x) out_.emplace(key, to_json(*x));
   }
-  // T{} need not be its zero: defaults may change from one version to the next.
+  // Does not compare with T{}: defaults may change between versions, zero does not.
   template <class T>
     requires requires(FieldWriter& v, const T& x) { fields(v, x); }
   void operator()(std::string_view key, const T& x) {
@@ -112,7 +112,7 @@ json::value to_json(const T& x) {
   return out;
 }
 
-// Each says whether the value was one of its kind.
+// from_json() returns whether the value had the right type and range.
 inline bool from_json(const json::value& v, bool& x) {
   if (v.is_bool()) x = v.get_bool();
   return v.is_bool();
@@ -128,10 +128,10 @@ bool from_json(const json::value& v, T& x) {
   x = v.to_number<T>(wrong);
   return !wrong;
 }
-template <Word T>
+template <Enumeration T>
 bool from_json(const json::value& v, T& x) {
   const auto value =
-      v.is_string() ? from_word<T>(std::string_view(v.get_string())) : std::optional<T>();
+      v.is_string() ? from_stored_name<T>(std::string_view(v.get_string())) : std::optional<T>();
   if (value) x = *value;
   return value.has_value();
 }
@@ -178,26 +178,26 @@ class FieldReader {
   template <class T>
   void operator()(std::string_view key, T& x) {
     x = T{};
-    if (const json::value* v = take(key)) good_ = from_json(*v, x) && good_;
+    if (const json::value* v = take(key)) is_valid_ = from_json(*v, x) && is_valid_;
   }
   template <class T>
     requires requires(FieldReader& v, T& x) { fields(v, x); }
   void operator()(std::string_view key, T& x) {
     const json::value nothing = json::object();
     const json::value* v = take(key);
-    good_ = from_json(v != nullptr ? *v : nothing, x) && good_;
+    is_valid_ = from_json(v != nullptr ? *v : nothing, x) && is_valid_;
   }
   void operator()(std::string_view key, core::Threshold& x) {
     x = core::Threshold::from_billionths(0);
-    if (const json::value* v = take(key)) good_ = from_json(*v, x) && good_;
+    if (const json::value* v = take(key)) is_valid_ = from_json(*v, x) && is_valid_;
   }
   template <class T>
   void operator()(std::string_view key, std::optional<T>& x) {
     x.reset();
-    if (const json::value* v = take(key)) good_ = from_json(*v, x.emplace()) && good_;
+    if (const json::value* v = take(key)) is_valid_ = from_json(*v, x.emplace()) && is_valid_;
   }
-  // All was good, and nothing was left over.
-  [[nodiscard]] bool done() const { return good_ && taken_ == in_.size(); }
+  // Whether all values were valid and all keys were read.
+  [[nodiscard]] bool done() const { return is_valid_ && taken_ == in_.size(); }
 
  private:
   const json::value* take(std::string_view key) {
@@ -208,7 +208,7 @@ class FieldReader {
 
   const json::object& in_;
   std::size_t taken_ = 0;
-  bool good_ = true;
+  bool is_valid_ = true;
 };
 
 template <class T>

@@ -1,5 +1,5 @@
-// JSON on one line for the tables: written as compactly as it gets, read exactly. Private to the
-// store. One rule: bytes that are no UTF-8 pass unharmed (a user may have typed them).
+// Compact JSON on one line, for the tables. Private to the store. Invalid UTF-8 in strings is
+// preserved, because users may have submitted it.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace tangram::store {
 
 [[nodiscard]] std::string json_line(const boost::json::value& value);
-// Nothing if it is no JSON.
+// nullopt if the text is not JSON.
 [[nodiscard]] std::optional<boost::json::value> parse_line(std::string_view text);
 
 }  // namespace tangram::store

@@ -1,12 +1,12 @@
-// Store::load(): everything a daemon needs to go on. One rule: what cannot be read stops the
-// loading; a store that is only half understood is worse than none.
+// Store::load(): everything a daemon needs to resume. Any unreadable row fails the whole load,
+// because resuming with a part of the state would be worse than not starting.
 #include <algorithm>
 #include <limits>
 
 #include "base/text.hpp"
-#include "store/parts.hpp"
 #include "store/rows.hpp"
 #include "store/saved_json.hpp"
+#include "store/store_impl.hpp"
 
 namespace tangram::store {
 namespace {
@@ -20,18 +20,18 @@ std::vector<Row> read_all(Statements& statements, const char* sql, Read read) {
 }
 
 void load_jobs(Statements& statements, std::size_t most_over, Contents& out) {
-  Query past(statements.get(sql::kPastJobs));
-  past.bind(std::numeric_limits<std::int64_t>::max(), most_over);  // and no filter
+  Query past(statements.get(sql::kFinishedJobs));
+  past.bind(std::numeric_limits<std::int64_t>::max(), most_over);  // no filter
   while (most_over > 0 && past.next()) out.jobs.push_back(read_job(past));
-  Query living(statements.get(sql::kLivingJobs));
+  Query living(statements.get(sql::kActiveJobs));
   while (living.next()) out.jobs.push_back(read_job(living));
   std::ranges::sort(out.jobs, {}, &JobRow::id);
   for (const JobRow& job : out.jobs) {
     Query runs(statements.get(sql::kRunsOfJob));
-    runs.bind(job.id, kMostPlacesKept);
+    runs.bind(job.id, kMaxRunsKept);
     while (runs.next()) out.runs.push_back(read_run(runs));
     Query moves(statements.get(sql::kMovesOfJob));
-    moves.bind(job.id, kMostPlacesKept);
+    moves.bind(job.id, kMaxRunsKept);
     while (moves.next()) out.moves.push_back(read_move(moves));
   }
   std::ranges::sort(out.runs, {}, &RunRow::run);
@@ -46,7 +46,7 @@ void load_counts(Statements& statements, Contents& out) {
   if (query.next()) query.row(out.jobs_over, out.last_job);
 }
 
-// Where a scheduler is kept; each takes the sequence of the snapshot.
+// The queries that load a scheduler; each takes the sequence of the snapshot as its parameter.
 struct Tables {
   const char* rest;
   const char* gpus;
@@ -67,7 +67,7 @@ Result<core::Saved> load_saved(Statements& statements, Models& models, const Tab
                                std::uint64_t sequence) {
   core::Saved saved;
   Query rest(statements.get(tables.rest));
-  if (!rest.bind(sequence).next()) return not_found("there is no such state.");
+  if (!rest.bind(sequence).next()) return not_found("state not found");
   auto read = read_saved_rest(rest.column<std::string>(0));
   if (!read) return std::unexpected(read.error());
   saved.rest = *std::move(read);
@@ -91,26 +91,26 @@ Result<core::Saved> load_saved(Statements& statements, Models& models, const Tab
   return saved;
 }
 
-Result<core::Saved> or_say_where(Result<core::Saved> saved, const std::string& path) {
+Result<core::Saved> with_path(Result<core::Saved> saved, const std::string& path) {
   if (saved) return saved;
   return failed(cat("the store ", path, " cannot be read: ", saved.error().message, " ",
-                    how_to_recover(path)));
+                    recovery_hint(path)));
 }
 
 }  // namespace
 
 Result<Contents> Store::load(std::size_t most_over_jobs) {
-  return parts_->guarded("read", [&]() -> Result<Contents> {
-    const ReadTransaction together(parts_->db);
+  return impl_->guarded("read", [&]() -> Result<Contents> {
+    const ReadTransaction transaction(impl_->db);
     Contents out;
-    load_jobs(parts_->statements, most_over_jobs, out);
-    out.gpus = read_all<GpuRow>(parts_->statements, sql::kGpus, read_gpu);
-    out.instances = read_all<InstanceRow>(parts_->statements, sql::kInstances, read_instance);
-    out.leases = read_all<LeaseRow>(parts_->statements, sql::kOpenLeases, read_lease);
-    Query facts = parts_->query("SELECT name, value FROM facts");
+    load_jobs(impl_->statements, most_over_jobs, out);
+    out.gpus = read_all<GpuRow>(impl_->statements, sql::kGpus, read_gpu);
+    out.instances = read_all<InstanceRow>(impl_->statements, sql::kInstances, read_instance);
+    out.leases = read_all<LeaseRow>(impl_->statements, sql::kOpenLeases, read_lease);
+    Query facts = impl_->query("SELECT name, value FROM facts");
     while (facts.next()) out.facts[facts.column<std::string>(0)] = facts.column<std::string>(1);
-    load_counts(parts_->statements, out);
-    out.fresh = !parts_->query("SELECT 1 FROM saved_rest").next();
+    load_counts(impl_->statements, out);
+    out.fresh = !impl_->query("SELECT 1 FROM saved_rest").next();
     if (out.fresh) return out;
     auto saved = scheduler();
     if (!saved) return std::unexpected(saved.error());
@@ -120,36 +120,36 @@ Result<Contents> Store::load(std::size_t most_over_jobs) {
 }
 
 Result<core::Saved> Store::scheduler() {
-  return parts_->guarded("read", [&] {
-    const ReadTransaction together(parts_->db);
-    return or_say_where(load_saved(parts_->statements, parts_->models, kPresent, 0), parts_->path);
+  return impl_->guarded("read", [&] {
+    const ReadTransaction transaction(impl_->db);
+    return with_path(load_saved(impl_->statements, impl_->models, kPresent, 0), impl_->path);
   });
 }
 
-Result<Beginning> Store::beginning() {
-  return parts_->guarded("read", [&]() -> Result<Beginning> {
-    const ReadTransaction together(parts_->db);
-    Query oldest = parts_->query("SELECT min(sequence) FROM snapshots");
+Result<SavedState> Store::oldest_state() {
+  return impl_->guarded("read", [&]() -> Result<SavedState> {
+    const ReadTransaction transaction(impl_->db);
+    Query oldest = impl_->query("SELECT min(sequence) FROM snapshots");
     const auto sequence =
         oldest.next() ? oldest.column<std::optional<std::uint64_t>>(0) : std::nullopt;
-    if (!sequence) return not_found(cat("the store ", parts_->path, " never had a batch."));
+    if (!sequence) return not_found(cat("the store ", impl_->path, " is empty"));
     return state_before(*sequence + 1);
   });
 }
 
-Result<Beginning> Store::state_before(std::uint64_t step) {
-  return parts_->guarded("read", [&]() -> Result<Beginning> {
-    const ReadTransaction together(parts_->db);
-    Query newest = parts_->query("SELECT max(sequence) FROM snapshots WHERE sequence < ?");
+Result<SavedState> Store::state_before(std::uint64_t step) {
+  return impl_->guarded("read", [&]() -> Result<SavedState> {
+    const ReadTransaction transaction(impl_->db);
+    Query newest = impl_->query("SELECT max(sequence) FROM snapshots WHERE sequence < ?");
     const auto sequence =
         newest.bind(step).next() ? newest.column<std::optional<std::uint64_t>>(0) : std::nullopt;
     if (!sequence) {
-      return not_found(cat("the store ", parts_->path, " does not go back to step ", step, "."));
+      return not_found(cat("the store ", impl_->path, " does not go back to step ", step));
     }
-    auto saved = or_say_where(load_saved(parts_->statements, parts_->models, kSnapshot, *sequence),
-                              parts_->path);
+    auto saved =
+        with_path(load_saved(impl_->statements, impl_->models, kSnapshot, *sequence), impl_->path);
     if (!saved) return std::unexpected(saved.error());
-    return Beginning{*sequence, *std::move(saved)};
+    return SavedState{*sequence, *std::move(saved)};
   });
 }
 

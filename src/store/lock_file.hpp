@@ -1,24 +1,23 @@
-// LockFile: one daemon per store. A lock of the kernel (flock) on a file beside the store, so that
-// it vanishes with its owner however that ends. One rule: the file itself means nothing and stays;
-// only the lock on it counts.
+// LockFile: ensures one daemon per store, by an flock() on STORE.lock, which the kernel releases
+// when its owner ends. The file is never removed; its existence means nothing.
 #pragma once
 
 #include <string>
 
 #include "base/error.hpp"
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 
 namespace tangram::store {
 
 class LockFile {
  public:
-  // At once or not at all, unless its owner is dead already; the error names the process that has
-  // it.
+  // Takes the lock without waiting, except for a few seconds if its owner has just died. Fails with
+  // kUnavailable, naming the process that holds it.
   [[nodiscard]] static Result<LockFile> take(const std::string& store_path);
 
  private:
-  explicit LockFile(files::Descriptor file) : file_(std::move(file)) {}
-  files::Descriptor file_;
+  explicit LockFile(os::Descriptor file) : file_(std::move(file)) {}
+  os::Descriptor file_;
 };
 
 }  // namespace tangram::store

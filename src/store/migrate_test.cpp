@@ -1,24 +1,24 @@
-// A store of the first version, with rows, brought forward: nothing of it is lost, and it goes on.
+// Migration of a version 1 store with rows: nothing is lost, and it can be used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "files/test_folder.hpp"
-#include "store/parts.hpp"
 #include "store/replay.hpp"
-#include "store/test_body.hpp"
+#include "store/store_impl.hpp"
+#include "tests/support/os/folder.hpp"
+#include "tests/support/store/scheduler_driver.hpp"
 
 namespace tangram::store {
 namespace {
 
-using files::testing::Folder;
-using testing::Body;
-using testing::live;
+using os::testing::Folder;
 using testing::must;
 using testing::open_at;
+using testing::run_jobs;
+using testing::SchedulerDriver;
 
-// What a daemon of the first version would have left: the same rows in its tables.
+// Creates a store as a daemon of version 1 would have left it.
 void copy_as_version_1(const std::string& from, const std::string& to) {
-  must(make_store(to, {.version = 1, .sql = kSchemaVersion1, .migrations = {}}));
+  must(create_store(to, {.version = 1, .sql = kSchemaVersion1, .migrations = {}}));
   SQLite::Database db(to, SQLite::OPEN_READWRITE);
   db.exec("ATTACH '" + from + "' AS now");
   db.exec(
@@ -39,19 +39,19 @@ void copy_as_version_1(const std::string& from, const std::string& to) {
   }
 }
 
-TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
+TEST(Migration, AStoreOfVersion1CanBeUsed) {
   const Folder folder;
-  Body body;
+  SchedulerDriver driver;
   std::uint64_t last = 0;
   {
     auto store = open_at(folder.at("now.db"));
-    live(*store, body, 1, 12);
+    run_jobs(*store, driver, 1, 12);
     JobRow service = testing::job_row(4);
     service.request = R"({"kind":"service","command":["true"],"movable":true,"labels":{"a":"b"}})";
     JobRow odd = testing::job_row(5);
     odd.request = "no JSON at all";
-    body.batch().jobs = {service, odd};
-    must(store->commit(body.take()));
+    driver.batch().jobs = {service, odd};
+    must(store->commit(driver.take()));
     last = store->last_step();
   }
   const std::string path = folder.at("tangram.db");
@@ -63,7 +63,7 @@ TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
   {
     auto store = open_at(path);
     EXPECT_EQ(store->counts()->version, 4);
-    // Nobody knows what the job used that was forgotten before.
+    // The usage of jobs that version 1 deleted is unknown.
     const auto usage = store->usage(WallTime{}, testing::wall(1'000'000'000), std::nullopt);
     EXPECT_EQ(usage.value().from, testing::wall(777));
     EXPECT_EQ((*store->job(4))->request,
@@ -81,17 +81,17 @@ TEST(Migration, AStoreOfTheFirstVersionGoesOn) {
     EXPECT_FALSE((*store->job(6))->placed);
     const auto replayed = replay(*store);
     ASSERT_TRUE(replayed) << replayed.error().message;
-    live(*store, body, 100, 6);
+    run_jobs(*store, driver, 100, 6);
   }
   auto store = open_at(path, {.read_only = true});
   EXPECT_GT(store->last_step(), last);
   EXPECT_TRUE(replay(*store));
 }
 
-// Made at once or brought forward, the tables are the same.
-TEST(Migration, MakesWhatANewStoreHas) {
+// New and migrated stores have the same tables.
+TEST(Migration, GivesTheTablesOfANewStore) {
   const Folder folder;
-  must(make_store(folder.at("old.db"), {.version = 1, .sql = kSchemaVersion1, .migrations = {}}));
+  must(create_store(folder.at("old.db"), {.version = 1, .sql = kSchemaVersion1, .migrations = {}}));
   open_at(folder.at("old.db"));
   open_at(folder.at("new.db"));
   const auto tables = [&](const char* name) {

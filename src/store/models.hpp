@@ -1,6 +1,6 @@
-// Models: the GPU models of a store, each kept once, as the text of a model file. Private to the
-// store. One rule: a model gets a row only if its text gives back exactly that model, because
-// placements are stored as numbers of it.
+// Models: the table of GPU models, each stored once as the text of a model file. Private to the
+// store. A model is stored only if its text reads back as exactly the same model, because
+// placements are stored as indices into it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace tangram::store {
 
 class Models {
  public:
-  // The row of the model; made if there is none.
+  // Returns the ID of the model's row, inserting it if necessary.
   [[nodiscard]] Result<std::int64_t> row_of(Statements& statements,
                                             const std::shared_ptr<const mig::Model>& model);
   [[nodiscard]] Result<std::shared_ptr<const mig::Model>> read(Statements& statements,
                                                                std::int64_t row);
-  // After a transaction that was taken back: rows made in it are gone.
-  void forget() {
+  // Call after a rollback: rows inserted by that transaction no longer exist.
+  void clear_cache() {
     rows_.clear();
     models_.clear();
   }

@@ -1,5 +1,5 @@
-// Opening a store: the lock, then what kind of file it is, then whether it is whole, then its
-// version. One rule: whatever is wrong is said before anything is changed.
+// Opening a store: takes the lock, then checks the file type, integrity and version. All errors are
+// detected before anything is changed.
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -7,52 +7,52 @@
 #include <filesystem>
 
 #include "base/text.hpp"
-#include "files/descriptor.hpp"
-#include "store/parts.hpp"
+#include "os/descriptor.hpp"
+#include "store/store_impl.hpp"
 
 namespace tangram::store {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr int kBusyMs = 5000;
-constexpr int kBusyInUseMs = 50;  // then the daemon waits for it, and who asks is told to try again
+constexpr int kBusyInUseMs = 50;  // short: it blocks the daemon's loop; callers get "try again"
 
 Result<void> check_folder(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   std::error_code ignored;
   if (folder.empty() || fs::is_directory(folder, ignored)) return {};
   return not_found(cat("cannot open the store ", path, ": there is no folder ", folder.string(),
-                       ". Make it, or name another with --state-dir."));
+                       "; create it or choose another with --state-dir"));
 }
 
 Result<void> check_file(const std::string& path) {
-  const files::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.ok()) {
-    return failed(cat("cannot open the store ", path, ": ", std::strerror(errno), "."));
+    return failed(cat("cannot open the store ", path, ": ", std::strerror(errno)));
   }
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   std::array<char, kMagic.size()> head{};
   const ssize_t count = ::pread(file.get(), head.data(), head.size(), 0);
   if (count < 0) {
-    return failed(cat("cannot read the store ", path, ": ", std::strerror(errno), "."));
+    return failed(cat("cannot read the store ", path, ": ", std::strerror(errno)));
   }
   if (count == 0) {
-    return invalid(cat("the store ", path, " is an empty file. ", how_to_recover(path)));
+    return invalid(cat("the store ", path, " is an empty file. ", recovery_hint(path)));
   }
   if (std::string_view(head.data(), static_cast<std::size_t>(count)) == kMagic) return {};
-  return invalid(cat(path, " is not a database, so not a store of Tangram. Name another file or ",
-                     "folder, or move it away."));
+  return invalid(cat(path, " is not a database, so not a store of Tangram; choose another file or ",
+                     "folder, or move it away"));
 }
 
 Result<void> check_whole(SQLite::Database& db, const std::string& path) {
   const std::string found = db.execAndGet("PRAGMA quick_check(1)").getString();
   if (found == "ok") return {};
   return failed(
-      cat("the store ", path, " is damaged (", printable(found), "). ", how_to_recover(path)));
+      cat("the store ", path, " is damaged (", printable(found), "). ", recovery_hint(path)));
 }
 
-// A reader of a write-ahead log needs files beside the store; where the folder cannot be written
-// and there is no log, the file alone says everything.
+// Reading a database in WAL mode needs files beside it. If the folder is not writable and there is
+// no WAL, the database file alone is complete and can be opened as immutable.
 SQLite::Database open_read_only(const std::string& path) {
   std::error_code ignored;
   const bool has_log = fs::exists(path + "-wal", ignored);
@@ -83,48 +83,49 @@ Result<void> prepare(SQLite::Database& db, const std::string& path, const OpenOp
   if (*version < schema.version) {
     if (options.read_only) {
       return invalid(cat("the store ", path, " has version ", *version, ", this Tangram version ",
-                         schema.version, ". Start the daemon once: it brings the store forward."));
+                         schema.version, "; start the daemon once to migrate the store"));
     }
     if (const auto done = migrate(db, path, *version, schema); !done) return done;
   }
   db.exec("PRAGMA foreign_keys = ON");
   if (options.read_only) return {};
   db.exec("PRAGMA journal_mode = WAL");
-  db.exec("PRAGMA synchronous = NORMAL");  // the rest is the Syncer's
+  db.exec("PRAGMA synchronous = NORMAL");  // WalSync makes it durable
   db.exec("PRAGMA journal_size_limit = 67108864");
   return {};
 }
 
-// SQLite would bring in the log itself, within a commit, whenever it is long: the Syncer does.
-void count_log(Store::Parts& parts) {
+// Replaces SQLite's automatic checkpoint within a commit: only records the length of the WAL, and
+// WalSync checkpoints it.
+void install_wal_hook(Store::Impl& impl) {
   const auto count = [](void* pages, sqlite3*, const char*, int now) {
     *static_cast<std::atomic<int>*>(pages) = now;
     return SQLITE_OK;
   };
-  sqlite3_wal_hook(parts.db.getHandle(), count, parts.log_pages.get());
+  sqlite3_wal_hook(impl.db.getHandle(), count, impl.wal_pages.get());
 }
 
-// Where the journal stands: steps may have been cut behind the newest snapshot.
-void find_ends(Store::Parts& parts) {
-  parts.snapshot = static_cast<std::uint64_t>(
-      parts.db.execAndGet("SELECT coalesce(max(sequence), 0) FROM snapshots").getInt64());
+// Loads the last step, snapshot and event. Steps before the newest snapshot may have been deleted.
+void load_positions(Store::Impl& impl) {
+  impl.snapshot = static_cast<std::uint64_t>(
+      impl.db.execAndGet("SELECT coalesce(max(sequence), 0) FROM snapshots").getInt64());
   const auto last = static_cast<std::uint64_t>(
-      parts.db.execAndGet("SELECT coalesce(max(sequence), 0) FROM journal").getInt64());
-  parts.sequence = std::max(last, parts.snapshot);
-  parts.last_event = static_cast<std::uint64_t>(
-      parts.db.execAndGet("SELECT coalesce(max(id), 0) FROM events").getInt64());
+      impl.db.execAndGet("SELECT coalesce(max(sequence), 0) FROM journal").getInt64());
+  impl.sequence = std::max(last, impl.snapshot);
+  impl.last_event = static_cast<std::uint64_t>(
+      impl.db.execAndGet("SELECT coalesce(max(id), 0) FROM events").getInt64());
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Store::Parts>> open_parts(const std::string& path,
-                                                 const OpenOptions& options, const Schema& schema) {
+Result<std::unique_ptr<Store::Impl>> open_impl(const std::string& path, const OpenOptions& options,
+                                               const Schema& schema) {
   if (const auto there = check_folder(path); !there) return std::unexpected(there.error());
   std::optional<LockFile> lock;
   std::error_code ignored;
   const bool exists = fs::exists(path, ignored);
   if (!exists && (options.read_only || !options.create)) {
-    return not_found(cat("there is no store at ", path, "."));
+    return not_found(cat("store ", path, ": not found"));
   }
   if (!options.read_only) {
     auto taken = LockFile::take(path);
@@ -132,10 +133,10 @@ Result<std::unique_ptr<Store::Parts>> open_parts(const std::string& path,
     lock.emplace(*std::move(taken));
   }
   if (!exists) {
-    if (const auto made = make_store(path, schema); !made) return std::unexpected(made.error());
+    if (const auto made = create_store(path, schema); !made) return std::unexpected(made.error());
   }
-  // Not where this process has the store open already: to close any descriptor of a file ends all
-  // locks that the process has on it, SQLite's among them.
+  // Skipped if this process has the store open already: closing any descriptor of a file releases
+  // all POSIX locks of the process on it, including SQLite's.
   if (const auto is = options.check ? check_file(path) : Result<void>(); !is) {
     return std::unexpected(is.error());
   }
@@ -147,10 +148,10 @@ Result<std::unique_ptr<Store::Parts>> open_parts(const std::string& path,
       return std::unexpected(ready.error());
     }
     if (!options.read_only) db.setBusyTimeout(kBusyInUseMs);
-    auto parts = std::make_unique<Store::Parts>(path, std::move(lock), std::move(db));
-    find_ends(*parts);
-    if (!options.read_only) count_log(*parts);
-    return parts;
+    auto impl = std::make_unique<Store::Impl>(path, std::move(lock), std::move(db));
+    load_positions(*impl);
+    if (!options.read_only) install_wal_hook(*impl);
+    return impl;
   } catch (const SQLite::Exception& error) {
     return std::unexpected(sqlite_error(error, "open", path));
   }

@@ -1,5 +1,5 @@
-// Opening a store that is not as it should be: what is wrong and what to do is said, and nothing is
-// changed.
+// Opening stores with problems: the message says what is wrong and what to do, and nothing is
+// changed. Also backup and restore.
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,16 +8,16 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "files/test_folder.hpp"
-#include "store/copies.hpp"
-#include "store/parts.hpp"
+#include "store/backup.hpp"
 #include "store/replay.hpp"
-#include "store/test_body.hpp"
+#include "store/store_impl.hpp"
+#include "tests/support/os/folder.hpp"
+#include "tests/support/store/scheduler_driver.hpp"
 
 namespace tangram::store {
 namespace {
 
-using files::testing::Folder;
+using os::testing::Folder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -31,10 +31,10 @@ std::string why_not(const std::string& path, const OpenOptions& options = {}) {
 void make(const std::string& path) {
   auto store = Store::open(path, {});
   ASSERT_TRUE(store) << store.error().message;
-  testing::Body body;
-  body.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
-  for (std::uint64_t id = 1; id <= 50; ++id) body.submit(id);
-  const auto done = (*store)->commit(body.take());
+  testing::SchedulerDriver driver;
+  driver.step(core::GpuAdded{testing::model_named("A100-40GB"), {}});
+  for (std::uint64_t id = 1; id <= 50; ++id) driver.submit(id);
+  const auto done = (*store)->commit(driver.take());
   ASSERT_TRUE(done) << done.error().message;
 }
 
@@ -44,14 +44,14 @@ TEST(OpenStore, NamesAMissingFolder) {
               AllOf(HasSubstr("there is no folder"), HasSubstr("none")));
 }
 
-TEST(OpenStore, MakesNoneUnlessAsked) {
+TEST(OpenStore, CreatesNoneUnlessRequested) {
   const Folder folder;
-  EXPECT_THAT(why_not(folder.at("a"), {.read_only = true}), HasSubstr("there is no store"));
-  EXPECT_THAT(why_not(folder.at("a"), {.create = false}), HasSubstr("there is no store"));
+  EXPECT_THAT(why_not(folder.at("a"), {.read_only = true}), HasSubstr("not found"));
+  EXPECT_THAT(why_not(folder.at("a"), {.create = false}), HasSubstr("not found"));
   EXPECT_FALSE(folder.has("a"));
 }
 
-TEST(OpenStore, RefusesOtherFiles) {
+TEST(OpenStore, RejectsOtherFiles) {
   const Folder folder;
   EXPECT_THAT(why_not(folder.write("empty", "")), HasSubstr("is an empty file"));
   EXPECT_THAT(why_not(folder.write("text", "Dear diary, today I was not a database.")),
@@ -74,7 +74,7 @@ TEST(OpenStore, OnlyItsOwnerMayReadIt) {
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
 }
 
-TEST(OpenStore, SaysThatAnotherDaemonHasIt) {
+TEST(OpenStore, ReportsThatAnotherDaemonUsesIt) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   auto first = Store::open(path, {});
@@ -84,12 +84,12 @@ TEST(OpenStore, SaysThatAnotherDaemonHasIt) {
   EXPECT_EQ(second.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(second.error().message,
               AllOf(HasSubstr("in use by another daemon"), HasSubstr(std::to_string(::getpid()))));
-  EXPECT_TRUE(Store::open(path, {.read_only = true}));  // looking is free
+  EXPECT_TRUE(Store::open(path, {.read_only = true}));  // reading needs no lock
   first->reset();
   EXPECT_TRUE(Store::open(path, {}));
 }
 
-TEST(OpenStore, RefusesANewerVersionAndNamesBoth) {
+TEST(OpenStore, RejectsANewerVersionAndNamesBoth) {
   const Folder folder;
   make(folder.at("tangram.db"));
   SQLite::Database(folder.at("tangram.db"), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 9");
@@ -97,7 +97,7 @@ TEST(OpenStore, RefusesANewerVersionAndNamesBoth) {
               AllOf(HasSubstr("has version 9"), HasSubstr(cat("up to version ", kOurs))));
 }
 
-TEST(OpenStore, BringsAnOlderVersionForwardAfterABackup) {
+TEST(OpenStore, MigratesAnOlderVersionAfterABackup) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   make(path);
@@ -105,11 +105,11 @@ TEST(OpenStore, BringsAnOlderVersionForwardAfterABackup) {
                              {.from = kOurs + 1, .sql = "CREATE TABLE extra (x)"}};
   const Schema newer{.version = kOurs + 2, .sql = nullptr, .migrations = steps};
   {
-    const auto parts = open_parts(path, {}, newer);
-    ASSERT_TRUE(parts) << parts.error().message;
-    EXPECT_EQ((*parts)->db.execAndGet("PRAGMA user_version").getInt(), kOurs + 2);
-    (*parts)->db.exec("SELECT colour FROM gpus");
-    (*parts)->db.exec("SELECT x FROM extra");
+    const auto impl = open_impl(path, {}, newer);
+    ASSERT_TRUE(impl) << impl.error().message;
+    EXPECT_EQ((*impl)->db.execAndGet("PRAGMA user_version").getInt(), kOurs + 2);
+    (*impl)->db.exec("SELECT colour FROM gpus");
+    (*impl)->db.exec("SELECT x FROM extra");
   }
   std::string backup;
   for (const auto& entry : std::filesystem::directory_iterator(folder.at(""))) {
@@ -125,33 +125,32 @@ TEST(OpenStore, BringsAnOlderVersionForwardAfterABackup) {
 }
 
 // A migration that fails leaves the store as it was.
-TEST(OpenStore, AFailedMigrationIsTakenBack) {
+TEST(OpenStore, AFailedMigrationIsRolledBack) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   make(path);
   const Migration steps[] = {{.from = kOurs, .sql = "CREATE TABLE extra (x); SELECT nonsense"}};
-  EXPECT_FALSE(open_parts(path, {}, {.version = kOurs + 1, .sql = nullptr, .migrations = steps}));
-  const auto no_way =
-      open_parts(path, {}, {.version = kOurs + 1, .sql = nullptr, .migrations = {}});
+  EXPECT_FALSE(open_impl(path, {}, {.version = kOurs + 1, .sql = nullptr, .migrations = steps}));
+  const auto no_way = open_impl(path, {}, {.version = kOurs + 1, .sql = nullptr, .migrations = {}});
   ASSERT_FALSE(no_way);
-  EXPECT_THAT(no_way.error().message, HasSubstr("no way from"));
+  EXPECT_THAT(no_way.error().message, HasSubstr("no migration from"));
   auto store = Store::open(path, {});
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_EQ((*store)->counts()->version, kOurs);
   EXPECT_TRUE(replay(**store));
 }
 
-TEST(OpenStore, AnOlderVersionCannotBeOnlyLookedAt) {
+TEST(OpenStore, AnOlderVersionCannotBeOpenedReadOnly) {
   const Folder folder;
   make(folder.at("tangram.db"));
-  const auto parts = open_parts(folder.at("tangram.db"), {.read_only = true},
-                                {.version = kOurs + 1, .sql = nullptr, .migrations = {}});
-  ASSERT_FALSE(parts);
-  EXPECT_THAT(parts.error().message, HasSubstr("Start the daemon"));
+  const auto impl = open_impl(folder.at("tangram.db"), {.read_only = true},
+                              {.version = kOurs + 1, .sql = nullptr, .migrations = {}});
+  ASSERT_FALSE(impl);
+  EXPECT_THAT(impl.error().message, HasSubstr("start the daemon"));
 }
 
-// Wherever bytes are damaged or cut off: an error, or a store that still says what it said.
-TEST(OpenStore, DamageIsSeenOrDoesNoHarm) {
+// Damaged or truncated anywhere, the store fails to open or still has the same contents.
+TEST(OpenStore, DamageIsDetectedOrHarmless) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   make(path);
@@ -199,29 +198,31 @@ TEST(OpenStore, AReaderDoesNotWrite) {
   EXPECT_TRUE((*store)->load(0));
 }
 
-TEST(Copies, ABackupIsWholeWhileADaemonWrites) {
+TEST(Backup, IsConsistentWhileADaemonWrites) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   make(path);
   auto daemon = Store::open(path, {});
   ASSERT_TRUE(daemon);
-  const auto done = back_up(path, folder.at("copy.db"), false);
+  const auto done = create_backup(path, folder.at("copy.db"), false);
   ASSERT_TRUE(done) << done.error().message;
   auto copy = Store::open(folder.at("copy.db"), {.read_only = true});
   ASSERT_TRUE(copy) << copy.error().message;
   EXPECT_EQ(*(*copy)->scheduler(), *(*daemon)->scheduler());
-  EXPECT_THAT(back_up(path, folder.at("copy.db"), false).error().message, HasSubstr("--force"));
-  EXPECT_TRUE(back_up(path, folder.at("copy.db"), true));
+  EXPECT_THAT(create_backup(path, folder.at("copy.db"), false).error().message,
+              HasSubstr("--force"));
+  EXPECT_TRUE(create_backup(path, folder.at("copy.db"), true));
   EXPECT_FALSE(folder.has("copy.db.unchecked"));
   EXPECT_FALSE(folder.has("copy.db.unchecked-wal"));
-  EXPECT_EQ(back_up(folder.at("no.db"), folder.at("x"), false).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(create_backup(folder.at("no.db"), folder.at("x"), false).error().code,
+            ErrorCode::kNotFound);
 }
 
-TEST(Copies, ABackupIsPutBackUnlessADaemonRuns) {
+TEST(Backup, IsRestoredUnlessADaemonRuns) {
   const Folder folder;
   const std::string path = folder.at("tangram.db");
   make(path);
-  ASSERT_TRUE(back_up(path, folder.at("copy.db"), false));
+  ASSERT_TRUE(create_backup(path, folder.at("copy.db"), false));
   {
     auto daemon = Store::open(path, {});
     ASSERT_TRUE(daemon);
@@ -229,14 +230,14 @@ TEST(Copies, ABackupIsPutBackUnlessADaemonRuns) {
     changes.facts = {{"later", "yes"}};
     changes.scheduler.rest = (*daemon)->scheduler()->rest;
     ASSERT_TRUE((*daemon)->commit(changes));
-    EXPECT_THAT(put_back(folder.at("copy.db"), path).error().message, HasSubstr("in use"));
+    EXPECT_THAT(restore_backup(folder.at("copy.db"), path).error().message, HasSubstr("in use"));
   }
-  const auto kept = put_back(folder.at("copy.db"), path);
+  const auto kept = restore_backup(folder.at("copy.db"), path);
   ASSERT_TRUE(kept) << kept.error().message;
   EXPECT_THAT(*kept, HasSubstr("tangram.db.replaced-"));
   EXPECT_TRUE((*Store::open(path, {}))->load(0)->facts.empty());
   EXPECT_EQ((*Store::open(*kept, {.read_only = true}))->load(0)->facts.at("later"), "yes");
-  EXPECT_THAT(put_back(folder.write("bad", "x"), path).error().message,
+  EXPECT_THAT(restore_backup(folder.write("bad", "x"), path).error().message,
               HasSubstr("not a database"));
 }
 

@@ -1,6 +1,5 @@
-// Query and Statements: prepared statements, kept from one use to the next. Private to the store.
-// One rule: a Query gives its statement back when it ends, also by an exception, so that no read
-// stays open behind it.
+// Query and Statements: cached prepared statements. Private to the store. A Query resets its
+// statement when it is destroyed, so that no read transaction stays open.
 #pragma once
 
 #include <chrono>
@@ -29,7 +28,7 @@ class Query {
   Query(Query&&) = delete;
   Query& operator=(Query&&) = delete;
 
-  // All parameters, in order. Text must live until the query has ended.
+  // Binds all parameters in order. Strings are not copied and must outlive the query.
   template <class... Values>
   Query& bind(const Values&... values) {
     statement_.clearBindings();
@@ -44,7 +43,7 @@ class Query {
   [[nodiscard]] bool next() { return statement_.executeStep(); }
   [[nodiscard]] int changes() const { return statement_.getChanges(); }
 
-  // The next column of the row.
+  // Reads the next column of the row.
   template <class T>
   void read(T& value) {
     read_column(column_++, value);
@@ -103,7 +102,8 @@ class Statements {
  public:
   explicit Statements(SQLite::Database& db) : db_(db) {}
 
-  // The statement of that text, prepared once. One query of it at a time.
+  // The prepared statement for `sql`, which must be a string literal. At most one Query may use it
+  // at a time.
   [[nodiscard]] SQLite::Statement& get(const char* sql) {
     auto at = kept_.find(sql);
     if (at == kept_.end()) at = kept_.try_emplace(sql, db_, sql).first;

@@ -8,8 +8,8 @@
 #include "core/transcript.hpp"
 #include "policies/registry.hpp"
 #include "store/decisions.hpp"
-#include "store/parts.hpp"
 #include "store/saved_json.hpp"
+#include "store/store_impl.hpp"
 
 namespace tangram::store {
 namespace {
@@ -17,14 +17,15 @@ namespace {
 constexpr std::uint64_t kStepsAtOnce = 1000;
 constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 
-Result<core::Scheduler> scheduler_at(const Beginning& beginning) {
-  const auto policies = policies::find_policies(beginning.scheduler.rest.tuning);
+Result<core::Scheduler> scheduler_at(const SavedState& start) {
+  const auto policies = policies::find_policies(start.scheduler.rest.tuning);
   if (!policies) return std::unexpected(policies.error());
-  return core::Scheduler::restore(beginning.scheduler, *policies);
+  return core::Scheduler::restore(start.scheduler, *policies);
 }
 
-// What the scheduler takes on trust from a body, but a damaged journal may break.
-std::string wrong_with(const core::Node& node, const Step& step) {
+// Preconditions of Scheduler::step() that callers normally guarantee but a damaged journal may
+// violate. Returns what is wrong, or "".
+std::string invalid_reason(const core::Node& node, const Step& step) {
   if (step.at < node.now()) return "time goes back";
   const auto illegal = [&](core::GpuId g, mig::Placement p) {
     if (g.value() >= node.gpu_count()) return false;  // ignored
@@ -41,18 +42,18 @@ std::string wrong_with(const core::Node& node, const Step& step) {
 }
 
 Result<void> replay_step(core::Scheduler& scheduler, const Step& step) {
-  if (const std::string wrong = wrong_with(scheduler.node(), step); !wrong.empty()) {
-    return failed(cat("step ", step.sequence, " of the journal cannot be: ", wrong, "."));
+  if (const std::string wrong = invalid_reason(scheduler.node(), step); !wrong.empty()) {
+    return failed(cat("step ", step.sequence, " of the journal is invalid: ", wrong));
   }
   core::Actions actions;
   scheduler.step(step.at, step.event, actions);
   const std::string now = decisions_text(scheduler.node(), actions);
   if (now == step.decisions) return {};
   return failed(cat("step ", step.sequence, " (", core::to_text(scheduler.node(), step.event),
-                    ") is decided otherwise.\nThen:\n", step.decisions, "\nNow:\n", now));
+                    ") is decided differently.\nThen:\n", step.decisions, "\nNow:\n", now));
 }
 
-// The first part of the two that differs, both as text.
+// Text of the first difference between the two states.
 std::string difference(const core::Saved& replayed, const core::Saved& stored) {
   const auto say = [](std::string_view what, const std::string& a, const std::string& b) {
     return cat(what, "\nReplayed:\n", a, "\nStored:\n", b);
@@ -74,15 +75,15 @@ std::string difference(const core::Saved& replayed, const core::Saved& stored) {
   return job.empty() ? "the model of a GPU" : job;
 }
 
-// Steps of the journal after `from`, at most up to `to`, each told to `each`: the last one told.
+// Calls `each` for the steps of the journal after `from`, up to `to`; returns the last one.
 template <class Each>
-Result<std::uint64_t> for_steps(Store& store, std::uint64_t from, std::uint64_t to, Each each) {
+Result<std::uint64_t> for_each_step(Store& store, std::uint64_t from, std::uint64_t to, Each each) {
   while (from < to) {
     const auto steps = store.steps(from + 1, std::min<std::uint64_t>(kStepsAtOnce, to - from));
     if (!steps) return std::unexpected(steps.error());
     for (const Step& step : *steps) {
       if (step.sequence != from + 1) {
-        return failed(cat("step ", from + 1, " is missing from the journal."));
+        return failed(cat("step ", from + 1, " is missing from the journal"));
       }
       if (const auto done = each(step); !done) return std::unexpected(done.error());
       from = step.sequence;
@@ -92,15 +93,15 @@ Result<std::uint64_t> for_steps(Store& store, std::uint64_t from, std::uint64_t 
   return from;
 }
 
-Result<Replayed> replay_from(Store& store, const Beginning& beginning) {
-  auto scheduler = scheduler_at(beginning);
+Result<ReplayResult> replay_from(Store& store, const SavedState& start) {
+  auto scheduler = scheduler_at(start);
   if (!scheduler) return std::unexpected(scheduler.error());
-  Replayed replayed{.first = 0, .last = beginning.sequence, .steps = 0};
+  ReplayResult replayed{.first = 0, .last = start.sequence, .steps = 0};
   const auto each = [&](const Step& step) {
     if (replayed.steps++ == 0) replayed.first = step.sequence;
     return replay_step(*scheduler, step);
   };
-  const auto last = for_steps(store, beginning.sequence, kNoEnd, each);
+  const auto last = for_each_step(store, start.sequence, kNoEnd, each);
   if (!last) return std::unexpected(last.error());
   replayed.last = *last;
   const auto stored = store.scheduler();
@@ -113,27 +114,27 @@ Result<Replayed> replay_from(Store& store, const Beginning& beginning) {
 
 }  // namespace
 
-Result<Replayed> replay(Store& store) {
-  return store.parts_->guarded("replay", [&]() -> Result<Replayed> {
-    const ReadTransaction together(store.parts_->db);
-    const auto beginning = store.beginning();
-    if (!beginning) return std::unexpected(beginning.error());
-    return replay_from(store, *beginning);
+Result<ReplayResult> replay(Store& store) {
+  return store.impl_->guarded("replay", [&]() -> Result<ReplayResult> {
+    const ReadTransaction transaction(store.impl_->db);
+    const auto start = store.oldest_state();
+    if (!start) return std::unexpected(start.error());
+    return replay_from(store, *start);
   });
 }
 
 Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence) {
-  return store.parts_->guarded("replay", [&]() -> Result<core::Scheduler> {
-    const ReadTransaction together(store.parts_->db);
-    const auto beginning = store.state_before(sequence);
-    if (!beginning) return std::unexpected(beginning.error());
-    auto scheduler = scheduler_at(*beginning);
+  return store.impl_->guarded("replay", [&]() -> Result<core::Scheduler> {
+    const ReadTransaction transaction(store.impl_->db);
+    const auto start = store.state_before(sequence);
+    if (!start) return std::unexpected(start.error());
+    auto scheduler = scheduler_at(*start);
     if (!scheduler) return scheduler;
     const auto each = [&](const Step& step) { return replay_step(*scheduler, step); };
-    const auto last = for_steps(store, beginning->sequence, sequence - 1, each);
+    const auto last = for_each_step(store, start->sequence, sequence - 1, each);
     if (!last) return std::unexpected(last.error());
     if (*last + 1 == sequence) return scheduler;
-    return not_found(cat("the journal of ", store.path(), " has no step ", sequence, " yet."));
+    return not_found(cat("the journal of ", store.path(), " has no step ", sequence, " yet"));
   });
 }
 

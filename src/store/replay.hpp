@@ -1,6 +1,6 @@
-// Replay: the journal fed to a scheduler once more, from where it begins. It must decide as was
-// written down, step by step, and end in the state that the tables have; so a bug of the field can
-// be watched, and tables and journal vouch for each other. One rule: it changes nothing.
+// Replay: feeds the journal to a new scheduler, starting from the oldest snapshot. Every step must
+// give the recorded decisions, and the final state must equal the stored one. Used to reproduce
+// bugs and to verify that tables and journal agree. Does not modify the store.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tangram::store {
 
-struct Replayed {
-  std::uint64_t first = 0;  // step; 0: the journal is empty
+struct ReplayResult {
+  std::uint64_t first = 0;  // first step replayed; 0: the journal is empty
   std::uint64_t last = 0;
   std::uint64_t steps = 0;
 };
 
-// The error names the first step that differs, with both texts.
-[[nodiscard]] Result<Replayed> replay(Store& store);
+// Fails at the first step that differs, with both texts in the message.
+[[nodiscard]] Result<ReplayResult> replay(Store& store);
 
-// The scheduler as it was before that step. An error: the journal does not go back so far, or it
-// decides otherwise than was written down.
+// Returns the scheduler as it was before that step. Fails if the journal does not reach back that
+// far or replay differs from it.
 [[nodiscard]] Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence);
 
 }  // namespace tangram::store

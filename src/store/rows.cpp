@@ -1,15 +1,15 @@
-// See rows.hpp.
+// See rows.hpp: jobs, runs, GPUs, instances and moves.
 #include "store/rows.hpp"
 
 namespace tangram::store {
 namespace {
 
-// Lists go without the requests, which are large.
+// Lists do not include the requests, which are large.
 #define JOB_COLUMNS                                                                      \
   "id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, port, run, " \
   "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, address, " \
   "labels, "
-#define JOB_OF_A_LIST JOB_COLUMNS "'' FROM jobs "
+#define JOB_LIST_ITEM JOB_COLUMNS "'' FROM jobs "
 #define JOB_WITH_REQUEST \
   JOB_COLUMNS "coalesce(request, '') FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
 
@@ -68,7 +68,7 @@ constexpr const char* kWriteMoveRow =
 namespace sql {
 
 const char* const kJob = "SELECT " JOB_WITH_REQUEST "WHERE id = ?";
-#define PAST_FILTER                                                                               \
+#define FINISHED_FILTER                                                                           \
   "AND (?4 IS NULL OR profile = ?4) AND (?5 IS NULL OR state = ?5) "                              \
   "AND (?6 IS NULL OR ended >= ?6) AND (?7 IS NULL OR ended < ?7) AND (?8 IS NULL OR name = ?8) " \
   "AND CASE WHEN ?9 IS NULL THEN 1 WHEN labels = '' THEN 0 "                                      \
@@ -76,14 +76,14 @@ const char* const kJob = "SELECT " JOB_WITH_REQUEST "WHERE id = ?";
   "ELSE json_extract(labels, ?9) = ?10 END "                                                      \
   "AND (?11 IS NULL OR uid = ?11) "                                                               \
   "ORDER BY id DESC LIMIT ?2"
-const char* const kPastJobs =
-    "SELECT " JOB_OF_A_LIST "WHERE over = 1 AND id < ?1 AND ?3 IS NULL " PAST_FILTER;
-const char* const kPastJobsOfUser =
-    "SELECT " JOB_OF_A_LIST "WHERE over = 1 AND user = ?3 AND id < ?1 " PAST_FILTER;
-const char* const kPastJobsOfName = "SELECT " JOB_OF_A_LIST
-                                    "WHERE over = 1 AND name = ?8 AND id < ?1 "
-                                    "AND (?3 IS NULL OR user = ?3) " PAST_FILTER;
-const char* const kLivingJobs = "SELECT " JOB_OF_A_LIST "WHERE over = 0 ORDER BY id";
+const char* const kFinishedJobs =
+    "SELECT " JOB_LIST_ITEM "WHERE over = 1 AND id < ?1 AND ?3 IS NULL " FINISHED_FILTER;
+const char* const kFinishedJobsOfUser =
+    "SELECT " JOB_LIST_ITEM "WHERE over = 1 AND user = ?3 AND id < ?1 " FINISHED_FILTER;
+const char* const kFinishedJobsOfName = "SELECT " JOB_LIST_ITEM
+                                        "WHERE over = 1 AND name = ?8 AND id < ?1 "
+                                        "AND (?3 IS NULL OR user = ?3) " FINISHED_FILTER;
+const char* const kActiveJobs = "SELECT " JOB_LIST_ITEM "WHERE over = 0 ORDER BY id";
 const char* const kRunsOfJob =
     "SELECT run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, over, "
     "stop_asked, exit_code, exit_signal, reason, asked, started, ended "
@@ -148,7 +148,7 @@ void write(Statements& statements, const JobRow& row) {
             row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
             row.labels)
       .run();
-  if (row.request.empty()) return;  // it is there already
+  if (row.request.empty()) return;  // keep the stored one
   Query(statements.get("INSERT INTO requests (job, request) VALUES (?, ?) "
                        "ON CONFLICT (job) DO UPDATE SET request = excluded.request"))
       .bind(row.id, row.request)

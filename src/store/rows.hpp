@@ -1,5 +1,6 @@
-// The rows that people see, to and from the tables. Private to the store. One rule: the order of
-// columns is written down once per table, in rows.cpp and rows_more.cpp side by side.
+// Reading and writing the rows of store.hpp. Private to the store. rows.cpp has jobs, runs, GPUs,
+// instances and moves; rows_events_leases.cpp has events, leases, submissions and tokens. The
+// columns of a table must have the same order in its SELECT, INSERT, read and write.
 #pragma once
 
 #include "store/query.hpp"
@@ -9,14 +10,14 @@ namespace tangram::store {
 
 namespace sql {
 extern const char* const kJob;
-extern const char* const kPastJobs;        // before an id, so many; then the filter
-extern const char* const kPastJobsOfUser;  // the same
-extern const char* const kPastJobsOfName;  // the same
-extern const char* const kLivingJobs;
-extern const char* const kRunsOfJob;  // of a job, so many: what is not over, then the newest
+extern const char* const kFinishedJobs;        // parameters: before ID, limit, then the filter
+extern const char* const kFinishedJobsOfUser;  // the same parameters
+extern const char* const kFinishedJobsOfName;  // the same parameters
+extern const char* const kActiveJobs;
+extern const char* const kRunsOfJob;  // parameters: job, limit; active ones first, then the newest
 extern const char* const kGpus;
 extern const char* const kInstances;
-extern const char* const kMovesOfJob;  // the same
+extern const char* const kMovesOfJob;  // as kRunsOfJob
 extern const char* const kLease;
 extern const char* const kOpenLeases;
 extern const char* const kEventsAfter;

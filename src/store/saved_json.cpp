@@ -8,7 +8,7 @@
 
 namespace tangram::store {
 
-// Found by their arguments, which a nameless namespace would hide.
+// Not in an anonymous namespace, because they are found by argument-dependent lookup.
 template <class V, Of<core::BackOff> X>
 void fields(V& v, X& x) {
   v("gpu", x.gpu);
@@ -82,7 +82,7 @@ void fields(V& v, X& x) {
   v("gpu", x.gpu);
   v("instance", x.instance);
   v("failures", x.failures);
-  v("asked", x.asked);
+  v("asked", x.attempting);
 }
 template <class V, Of<core::SavedRest> X>
 void fields(V& v, X& x) {
@@ -95,8 +95,8 @@ void fields(V& v, X& x) {
   v("next_run", x.next_run);
   v("try_queue", x.try_queue);
   v("head_order", x.head_order);
-  v("ask", x.ask);
-  v("asleep", x.asleep);
+  v("ask", x.to_plan);
+  v("asleep", x.restrained);
   v("timers", x.timers);
   v("quarantines", x.quarantines);
   v("cooling", x.cooling);
@@ -120,14 +120,14 @@ Result<T> read(std::string_view text, std::string_view what) {
     return invalid(cat("not the saved state of ", what, ": ", tangram::quoted(text), ": ", why));
   };
   const auto value = parse_line(text);
-  if (!value || !value->is_object()) return bad("no JSON object.");
+  if (!value || !value->is_object()) return bad("not a JSON object");
   FieldReader reader(value->get_object());
   int version = 0;
   reader("v", version);
-  if (version != kSavedVersion) return bad(cat("of version ", version, ", not of 1."));
+  if (version != kSavedVersion) return bad(cat("version ", version, " instead of 1"));
   T x;
   fields(reader, x);
-  if (!reader.done()) return bad("its fields are wrong.");
+  if (!reader.done()) return bad("invalid fields");
   return x;
 }
 

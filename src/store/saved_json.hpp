@@ -1,6 +1,6 @@
-// The parts of a saved scheduler as JSON, one line each: how the tables keep them. Models are not
-// among them: a GPU's row refers to a table of models, and placements are numbers of that model.
-// One rule: reading what was written gives back exactly the same; anything else is an error.
+// The parts of a saved scheduler as JSON lines for the tables. GPU models are not included: a GPU's
+// row refers to the table of models, and placements are indices into that model. Reading returns
+// exactly what was written; any other input is an error.
 #pragma once
 
 #include <string>

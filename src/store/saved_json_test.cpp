@@ -1,4 +1,4 @@
-// Saved state as JSON: every field comes back as it was.
+// Saved state as JSON: round trips of every field.
 #include "store/saved_json.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(SavedJson, JobsComeBack) {
   }
 }
 
-TEST(SavedJson, EveryWordComesBack) {
+TEST(SavedJson, EveryEnumNameComesBack) {
   core::SavedJob job;
   for (int kind = 0; kind < 3; ++kind) {
     for (int phase = 0; phase < 6; ++phase) {
@@ -55,7 +55,7 @@ TEST(SavedJson, EveryWordComesBack) {
         job.job.phase = static_cast<core::JobPhase>(phase);
         job.job.move = static_cast<core::MovePhase>(move);
         EXPECT_EQ(read_saved_job(saved_json(job)), job);
-        job.job.move_kind = core::MoveKind::kAsked;
+        job.job.move_kind = core::MoveKind::kRequested;
         EXPECT_EQ(read_saved_job(saved_json(job)), job);
       }
     }
@@ -99,8 +99,8 @@ TEST(SavedJson, TheRestComesBack) {
   rest.next_run = 3;
   rest.try_queue = true;
   rest.head_order = 0;
-  rest.ask = {GpuId(0), GpuId(7)};
-  rest.asleep = {GpuId(1)};
+  rest.to_plan = {GpuId(0), GpuId(7)};
+  rest.restrained = {GpuId(1)};
   for (int kind = 0; kind < 7; ++kind) {
     rest.timers.push_back({.when = Instant(Duration(kind)),
                            .kind = static_cast<core::TimerKind>(kind),
@@ -119,7 +119,7 @@ TEST(SavedJson, TheRestComesBack) {
   }
 }
 
-TEST(SavedJson, RefusesTheRest) {
+TEST(SavedJson, RejectsAnythingElse) {
   EXPECT_FALSE(read_saved_job(""));
   EXPECT_FALSE(read_saved_job(R"({"v":2})"));
   EXPECT_FALSE(read_saved_job(R"({"v":1,"colour":3})"));

@@ -12,8 +12,8 @@
 #include <SQLiteCpp/Transaction.h>
 
 #include "base/text.hpp"
-#include "files/descriptor.hpp"
-#include "store/copies.hpp"
+#include "os/descriptor.hpp"
+#include "store/backup.hpp"
 #include "store/sqlite_error.hpp"
 
 namespace tangram::store {
@@ -23,16 +23,16 @@ std::string pragma(std::string_view name, int value) { return cat("PRAGMA ", nam
 
 }  // namespace
 
-// Made under another name: a store that is there is a whole one. Nobody but its owner may read it,
-// for requests have people's environments.
-Result<void> make_store(const std::string& path, const Schema& schema) {
+// Created under a temporary name, so that an existing store is always complete. Readable by its
+// owner only, because requests contain users' environments.
+Result<void> create_store(const std::string& path, const Schema& schema) {
   const std::string made = path + ".new";
   std::error_code ignored;
   std::filesystem::remove(made, ignored);
   std::filesystem::remove(made + "-journal", ignored);
-  if (!files::Descriptor(::open(made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).ok()) {
-    return failed(cat("cannot make the store ", path, ": ", std::strerror(errno),
-                      ". Check that its folder can be written."));
+  if (!os::Descriptor(::open(made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).ok()) {
+    return failed(cat("cannot create the store ", path, ": ", std::strerror(errno),
+                      "; check that its folder can be written"));
   }
   try {
     SQLite::Database db(made, SQLite::OPEN_READWRITE);
@@ -43,7 +43,7 @@ Result<void> make_store(const std::string& path, const Schema& schema) {
     transaction.commit();
   } catch (const SQLite::Exception& error) {
     std::filesystem::remove(made, ignored);
-    return std::unexpected(sqlite_error(error, "make", path));
+    return std::unexpected(sqlite_error(error, "create", path));
   }
   return rename_durably(made, path);
 }
@@ -52,8 +52,8 @@ Result<int> version_of(SQLite::Database& db, const std::string& path) {
   const int application = db.execAndGet("PRAGMA application_id").getInt();
   const int version = db.execAndGet("PRAGMA user_version").getInt();
   if (application == kApplicationId) return version;
-  return invalid(cat(path, " is a database, but not a store of Tangram. Name another file or ",
-                     "folder, or move it away."));
+  return invalid(cat(path, " is a database, but not a store of Tangram; choose another file or ",
+                     "folder, or move it away"));
 }
 
 Result<void> check_version(int version, const std::string& path, const Schema& schema) {
@@ -61,7 +61,7 @@ Result<void> check_version(int version, const std::string& path, const Schema& s
   return invalid(cat("the store ", path, " has version ", version,
                      ", made by a newer Tangram; this one (", TANGRAM_VERSION,
                      ") reads up to version ", schema.version,
-                     ". Install the newer one, or restore a backup that this one made."));
+                     "; install the newer one, or restore a backup made by this one"));
 }
 
 Result<void> migrate(SQLite::Database& db, const std::string& path, int version,
@@ -77,7 +77,7 @@ Result<void> migrate(SQLite::Database& db, const std::string& path, int version,
     }
     if (step == nullptr) {
       return failed(cat("the store ", path, " has version ", at,
-                        ", and there is no way from it to ", schema.version, "."));
+                        ", and there is no migration from it to ", schema.version));
     }
     db.exec(step->sql);
   }

@@ -1,5 +1,5 @@
-// The tables of the store, and how a store of an older version becomes one of ours. Private to the
-// store. One rule: a released schema is never edited; a new version is a new row of migrations.
+// The schema of the store and migrations from older versions. Private to the store. A released
+// schema must not be edited; a new version is a new migration.
 #pragma once
 
 #include <span>
@@ -11,16 +11,16 @@
 
 namespace tangram::store {
 
-inline constexpr int kApplicationId = 0x54414E47;  // "TANG": tells our files from other databases
+inline constexpr int kApplicationId = 0x54414E47;  // "TANG": marks the database as a store
 
 struct Migration {
-  int from = 0;     // to the next version
-  const char* sql;  // run in one transaction with all the others
+  int from = 0;     // migrates from this version to the next
+  const char* sql;  // all migrations run in one transaction
 };
 
 struct Schema {
   int version = 1;
-  const char* sql;  // makes it in an empty database
+  const char* sql;  // creates it in an empty database
   std::span<const Migration> migrations;
 };
 
@@ -29,18 +29,19 @@ extern const char* const kToVersion2;
 extern const char* const kToVersion3;
 extern const char* const kToVersion4;
 
-// Ours.
+// The schema of this version of Tangram.
 [[nodiscard]] const Schema& current_schema();
 
-// A new, empty store at this path, whole or not at all.
-[[nodiscard]] Result<void> make_store(const std::string& path, const Schema& schema);
+// Creates an empty store at this path, atomically.
+[[nodiscard]] Result<void> create_store(const std::string& path, const Schema& schema);
 
-// Whether the open database is a store of this version; tells what else it is.
+// version_of() fails if the database is not a store; check_version() fails if the version is newer
+// than the schema's.
 [[nodiscard]] Result<int> version_of(SQLite::Database& db, const std::string& path);
 [[nodiscard]] Result<void> check_version(int version, const std::string& path,
                                          const Schema& schema);
 
-// Backs an older store up beside itself and brings it to the schema's version.
+// Backs an older store up beside itself and migrates it to the schema's version.
 [[nodiscard]] Result<void> migrate(SQLite::Database& db, const std::string& path, int version,
                                    const Schema& schema);
 

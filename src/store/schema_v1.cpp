@@ -1,6 +1,6 @@
-// The first schema. What people see (jobs, runs, gpus, instances, moves) is in columns; what only
-// the scheduler reads back is JSON (saved_json.hpp). Times are microseconds, of the wall since 1970
-// and of the scheduler since its origin.
+// Schema version 1. Data shown to users (jobs, runs, gpus, instances, moves) has columns; data that
+// only the scheduler reads back is JSON (saved_json.hpp). Times are microseconds: wall-clock times
+// since 1970, scheduler times since its origin.
 #include "store/schema.hpp"
 
 namespace tangram::store {

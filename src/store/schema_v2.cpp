@@ -1,6 +1,6 @@
-// The second schema: leases, events for followers, submissions that may be repeated, tokens; and
-// what the histories ask for. A new store is made as the first version and brought forward at once,
-// so that new and migrated ones are the same.
+// Schema version 2: leases, events, idempotent submissions, tokens, and indexes for history
+// queries. A new store is created as version 1 and migrated at once, so that new and migrated
+// stores are the same.
 #include "store/schema.hpp"
 
 namespace tangram::store {

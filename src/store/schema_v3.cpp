@@ -1,6 +1,6 @@
-// The third schema: the address of a service, the steps of a move, who took a lease, which token
-// made which, jobs by name, and what jobs used that are forgotten. Requests that said whether their
-// job is movable say it in the words of today.
+// Schema version 3: addresses of services, phases of moves, takers of leases, parents of tokens, an
+// index of jobs by name, and the usage of deleted jobs. Requests with the old "movable" key are
+// rewritten.
 #include "store/schema.hpp"
 
 namespace tangram::store {

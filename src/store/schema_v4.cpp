@@ -1,5 +1,5 @@
-// The fourth schema: the labels of jobs beside what lists show of them, so that jobs can be found
-// by them without reading every request.
+// Schema version 4: a column for the labels of jobs, so that jobs can be filtered by label without
+// reading every request.
 #include <array>
 
 #include "base/text.hpp"

@@ -18,41 +18,41 @@ Meaning meaning_of(const SQLite::Exception& error, const std::string& path) {
   switch (error.getErrorCode() & kPrimary) {
     case SQLITE_FULL:
       return {ErrorCode::kUnavailable,
-              "the disk is full. Nothing was changed; free some space and it goes on."};
+              "the disk is full; nothing was changed: free some space, it is retried"};
     case SQLITE_READONLY:
       return {ErrorCode::kFailed,
-              "it cannot be written. Check who owns the file and its folder, and whether the file "
-              "system is mounted read-only."};
+              "it cannot be written; check the owner of the file and its folder, and whether the "
+              "file system is mounted read-only"};
     case SQLITE_IOERR:
       return {ErrorCode::kFailed, cat("the disk reported an error (", error.getErrorStr(),
-                                      "). Look at the kernel's log; nothing was changed.")};
+                                      "); nothing was changed: check the kernel log")};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {ErrorCode::kFailed,
-              cat("it is damaged (", error.getErrorStr(), "). ", how_to_recover(path))};
+              cat("it is damaged (", error.getErrorStr(), "). ", recovery_hint(path))};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorCode::kUnavailable,
-              "another program has it locked. Find it with `fuser` and try again."};
+              "it is locked by another program; find it with `fuser` and try again"};
     case SQLITE_CANTOPEN:
       return {ErrorCode::kFailed,
-              "it cannot be opened. Check that its folder exists and who may read and write it."};
+              "it cannot be opened; check that its folder exists and its permissions"};
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return {ErrorCode::kFailed, "permission is denied. Check who owns the file."};
+      return {ErrorCode::kFailed, "permission denied; check the owner of the file"};
     case SQLITE_NOMEM:
-      return {ErrorCode::kUnavailable, "there is no memory left."};
+      return {ErrorCode::kUnavailable, "out of memory"};
     default:
       return {ErrorCode::kFailed,
-              cat(printable(error.what()), " (SQLite error ", error.getErrorCode(), ").")};
+              cat(printable(error.what()), " (SQLite error ", error.getErrorCode(), ")")};
   }
 }
 
 }  // namespace
 
-std::string how_to_recover(const std::string& path) {
-  return cat("Put a backup in its place with `tangram store restore`, or move ", path,
-             " away to begin with an empty store; running jobs go on, but are forgotten.");
+std::string recovery_hint(const std::string& path) {
+  return cat("Restore a backup with `tangram store restore`, or move ", path,
+             " away to start with an empty store; running jobs continue, but are no longer known.");
 }
 
 Error sqlite_error(const SQLite::Exception& error, std::string_view tried,

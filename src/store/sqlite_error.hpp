@@ -1,6 +1,5 @@
-// What SQLite says, as an Error for people: what was tried, on which store, why it failed and what
-// to do. Private to the store. One rule: every SQLite error passes here, and nowhere else is its
-// code looked at.
+// Converts SQLite exceptions to Errors for people: the operation, the store, the cause and what to
+// do. Private to the store. No other code interprets SQLite's error codes.
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@ namespace tangram::store {
 [[nodiscard]] Error sqlite_error(const SQLite::Exception& error, std::string_view tried,
                                  const std::string& path);
 
-// What to do about a store that is damaged.
-[[nodiscard]] std::string how_to_recover(const std::string& path);
+// Advice for a damaged store.
+[[nodiscard]] std::string recovery_hint(const std::string& path);
 
 }  // namespace tangram::store

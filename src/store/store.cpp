@@ -1,38 +1,38 @@
-// See store.hpp: opening, and the journal. The rest is in commit.cpp, load.cpp, histories.cpp and
-// trim.cpp.
+// See store.hpp: opening, and the journal. The rest is in commit.cpp, load.cpp, history_queries.cpp
+// and retention.cpp.
 #include "store/store.hpp"
 
 #include "base/text.hpp"
 #include "store/event_json.hpp"
-#include "store/parts.hpp"
+#include "store/store_impl.hpp"
 
 namespace tangram::store {
 
-Store::Store(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() = default;
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path, const OpenOptions& options) {
-  auto parts = open_parts(path, options, current_schema());
-  if (!parts) return std::unexpected(parts.error());
-  return std::unique_ptr<Store>(new Store(*std::move(parts)));
+  auto impl = open_impl(path, options, current_schema());
+  if (!impl) return std::unexpected(impl.error());
+  return std::unique_ptr<Store>(new Store(*std::move(impl)));
 }
 
-const std::string& Store::path() const { return parts_->path; }
-std::uint64_t Store::last_step() const { return parts_->sequence; }
+const std::string& Store::path() const { return impl_->path; }
+std::uint64_t Store::last_step() const { return impl_->sequence; }
 
-void Store::Parts::take_back() {
+void Store::Impl::roll_back() {
   try {
-    models.forget();
+    models.clear_cache();
     if (sqlite3_get_autocommit(db.getHandle()) == 0) db.exec("ROLLBACK");
   } catch (const SQLite::Exception&) {
-    // It was rolled back already; the next attempt tells if something is still wrong.
+    // SQLite has rolled back already; if there still is a problem, the next attempt reports it.
   }
 }
 
 Result<std::vector<Step>> Store::steps(std::uint64_t from, std::size_t most) {
-  return parts_->guarded("read", [&]() -> Result<std::vector<Step>> {
+  return impl_->guarded("read", [&]() -> Result<std::vector<Step>> {
     std::vector<Step> steps;
-    Query query = parts_->query(
+    Query query = impl_->query(
         "SELECT sequence, at, wall, event, decisions FROM journal WHERE sequence >= ? "
         "ORDER BY sequence LIMIT ?");
     query.bind(from, most);
@@ -44,9 +44,9 @@ Result<std::vector<Step>> Store::steps(std::uint64_t from, std::size_t most) {
       step.at = Instant(Duration(at));
       auto read = read_event(event);
       if (!read) {
-        return failed(cat("step ", step.sequence, " of the journal of ", parts_->path,
+        return failed(cat("step ", step.sequence, " of the journal of ", impl_->path,
                           " cannot be read: ", read.error().message, " ",
-                          how_to_recover(parts_->path)));
+                          recovery_hint(impl_->path)));
       }
       step.event = *std::move(read);
     }

@@ -1,7 +1,7 @@
-// Store: everything the daemon must not forget, in one SQLite file (WAL). One transaction holds the
-// events of a batch, the state of the scheduler that they produced, and what people see of it.
-// What is committed outlives the process; the Syncer makes it outlive the machine. Recovery reads
-// the tables; the journal serves replay and explanation. One rule: all of a batch or nothing of it.
+// Store: the daemon's persistent state in one SQLite file (WAL mode). Each batch is one
+// transaction: the scheduler's input events, its resulting state, and the rows shown to users. A
+// commit survives the death of the process; WalSync makes it survive a crash of the machine.
+// Recovery reads the tables; the journal is for replay and explanations.
 #pragma once
 
 #include <chrono>
@@ -27,21 +27,21 @@ using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
 // One line of the journal.
 struct Step {
-  std::uint64_t sequence = 0;  // given by commit(), from 1, without gaps
+  std::uint64_t sequence = 0;  // assigned by commit(), from 1, without gaps
   Instant at{};                // the scheduler's time
   WallTime wall{};
   core::Event event;
-  std::string decisions;  // what the scheduler answered: one line of transcript per action
+  std::string decisions;  // the scheduler's answer: one line of transcript per action
 };
 
-// A job as people see it; kept after it is over, until retention removes it.
+// A job as shown to users; kept after its end until retention deletes it.
 struct JobRow {
   std::uint64_t id = 0;
   std::uint32_t uid = 0;
   std::string user;
   std::string kind = "batch";  // or service, lease
-  // JSON of api::JobRequest or, of a lease, of api::LeaseRequest. Empty in a change: as it was;
-  // empty in lists, because it is large.
+  // JSON of api::JobRequest or, for a lease, of api::LeaseRequest. Empty in Changes: unchanged.
+  // Empty in lists, because it is large.
   std::string request;
   std::string name;
   std::string profile;
@@ -52,19 +52,19 @@ struct JobRow {
   std::optional<std::uint32_t> start;
   std::string mig_uuid;
   std::optional<std::uint16_t> port;
-  std::optional<std::uint32_t> run;  // the present or last one
+  std::optional<std::uint32_t> run;  // the current or last one
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::uint32_t restarts = 0;
   WallTime submitted{};
   std::optional<WallTime> started;
   std::optional<WallTime> ended;
-  std::optional<std::uint64_t> placed = {};  // the step that gave it its present or last place
-  std::string address = {};                  // "127.0.0.1:8000", of its endpoint
+  std::optional<std::uint64_t> placed = {};  // the step that made its current or last placement
+  std::string address = {};                  // of its endpoint, e.g. "127.0.0.1:8000"
   std::string labels = {};                   // a JSON object; empty: none
 };
 
-// One run: one replica of a job, one shim, one place.
+// One run of a job: one replica, one shim, one instance.
 struct RunRow {
   std::uint32_t run = 0;
   std::uint64_t job = 0;
@@ -74,26 +74,26 @@ struct RunRow {
   std::string profile;
   std::string mig_uuid;
   std::optional<std::uint16_t> port;
-  bool direct = true;  // its clients ask there: it has no endpoint
-  std::string boot;    // the boot of the machine it was started in
+  bool direct = true;  // clients connect to `port` directly: the job has no endpoint
+  std::string boot;    // boot ID of the machine when it was started
   bool over = false;
   bool stop_asked = false;
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::string reason;
-  WallTime asked{};  // when the scheduler wanted it
+  WallTime asked{};  // when the scheduler requested it
   std::optional<WallTime> started;
   std::optional<WallTime> ended;
 };
 
-// A GPU of the node: the scheduler's number for it is for ever.
+// A GPU of the node. The scheduler's number for it never changes.
 struct GpuRow {
   std::uint32_t gpu = 0;
   std::string uuid;
   std::string name;
 };
 
-// An instance that stands, or is being made or removed.
+// An instance that exists, or is being created or destroyed.
 struct InstanceRow {
   std::uint32_t instance = 0;
   std::uint32_t gpu = 0;
@@ -112,25 +112,25 @@ struct MoveRow {
   std::uint32_t to_start = 0;
   WallTime begun{};
   std::optional<WallTime> ended;
-  std::string result;                     // empty: under way
+  std::string result;                     // empty: in progress
   std::optional<std::uint32_t> run = {};  // of the replica
-  // When its steps were over: the target instance was there, the replica was ready, traffic was
-  // switched, the original had nothing left.
+  // When its phases ended: the target instance existed, the replica was ready, traffic was
+  // switched, the original was drained.
   std::optional<WallTime> started = {};
   std::optional<WallTime> ready = {};
   std::optional<WallTime> switched = {};
   std::optional<WallTime> drained = {};
-  std::uint64_t finished = 0;  // what the original had in flight and ended by itself
-  std::uint64_t cut = 0;       // what did not end within the time for it
-  std::string reason = {};     // why it was taken back; nothing of the job's own
+  std::uint64_t finished = 0;  // exchanges of the original that finished while draining
+  std::uint64_t cut = 0;       // exchanges that did not finish in time
+  std::string reason = {};     // why it was rolled back; contains no output of the job
 };
 
-// Of each job: what is not over, and the newest of what is.
-inline constexpr std::size_t kMostPlacesKept = 100;
+// Runs and moves kept per job: active ones, and this many of the newest others.
+inline constexpr std::size_t kMaxRunsKept = 100;
 
-// Something that happened, for whoever follows along. Numbered without gaps, for ever.
+// An event for the API's event stream. Numbered without gaps; numbers are never reused.
 struct EventRow {
-  std::uint64_t id = 0;    // in a batch: last_event() + 1 and so on
+  std::uint64_t id = 0;    // in Changes: consecutive, starting at last_event() + 1
   std::uint64_t step = 0;  // of the journal
   WallTime wall{};
   std::string kind;
@@ -138,20 +138,20 @@ struct EventRow {
   std::string event;  // JSON of api::EventView
 };
 
-// What a lease has beyond its job. Times are of the machine's own clock since its boot: leases do
-// not outlive that, and nobody can set it.
+// The data of a lease beyond its job row. Times are of the monotonic clock since boot: leases do
+// not survive a reboot, and that clock cannot be set.
 struct LeaseRow {
   std::uint64_t job = 0;
-  std::uint32_t taker = 0;  // who asked for it: perhaps an admin, for the job's user
+  std::uint32_t taker = 0;  // the user who requested it: the owner, or an admin on their behalf
   std::string key = {};
   std::chrono::microseconds ttl{0};
-  std::chrono::microseconds linger{0};      // how long it keeps its place when nobody asks for it
-  std::chrono::microseconds wait_until{0};  // then it is given up if nobody asks for it
+  std::chrono::microseconds linger{0};      // how long it keeps its place without a request
+  std::chrono::microseconds wait_until{0};  // cancelled then unless it is requested again
   std::optional<std::chrono::microseconds> deadline = {};  // once granted
   std::optional<WallTime> granted = {};
 };
 
-// A submission that its caller may repeat without a second job coming of it.
+// An idempotent submission: repeating it with the same key returns the same job.
 struct SubmissionRow {
   std::uint32_t uid = 0;
   std::string key;
@@ -169,14 +169,14 @@ struct TokenRow {
   std::string user;
   std::string scope;  // name of api::Scope
   WallTime created{};
-  WallTime expires{};  // of one that was revoked: when
+  WallTime expires{};  // of a revoked token: when it was revoked
   bool revoked = false;
-  std::optional<std::uint64_t> parent = {};  // the token with which it was made
+  std::optional<std::uint64_t> parent = {};  // the token that created it
 };
-inline constexpr std::chrono::hours kDeadTokensKept{24};
+inline constexpr std::chrono::hours kExpiredTokensKept{24};
 
-// Everything of one batch. Rows replace those of the same key (job, run, gpu, instance; a move: job
-// and begun; a submission: uid and key). A lease goes with its job.
+// The contents of one batch. Rows replace those of the same key (job, run, gpu, instance; a move:
+// job and begun; a submission: uid and key). A lease row is deleted with its job.
 struct Changes {
   std::vector<Step> steps;
   core::SavedChanges scheduler;
@@ -190,45 +190,45 @@ struct Changes {
   std::vector<LeaseRow> leases;
   std::vector<SubmissionRow> submissions;
   std::vector<TokenRow> tokens;
-  std::map<std::string, std::string> facts;  // small things by name: the boot, the node's name
-  // With the first batch: what the scheduler was made with, for replay. Needed only if a
-  // TuningChanged is in that batch.
+  std::map<std::string, std::string> facts;  // small values by name: boot ID, node name
+  // In the first batch: the tuning the scheduler was created with, for replay. Needed only if that
+  // batch contains a TuningChanged.
   std::optional<core::Tuning> first_tuning = {};
 };
 
-// What a daemon needs to go on. Jobs and runs that are over are not among them, except that `jobs`
-// has the newest of those too, up to the number asked for.
+// What a daemon needs to resume: everything active, and the newest finished jobs, up to the
+// requested number.
 struct Contents {
-  bool fresh = false;  // a store that never had a batch
+  bool fresh = false;  // nothing was ever committed
   core::Saved scheduler;
   std::vector<JobRow> jobs;  // by id
-  std::vector<RunRow> runs;  // by run; of the jobs above, the newest of each and all not over
+  std::vector<RunRow> runs;  // by run; of the jobs above: active ones and the newest others
   std::vector<GpuRow> gpus;
   std::vector<InstanceRow> instances;
   std::vector<MoveRow> moves;    // of the jobs above, by begun
-  std::vector<LeaseRow> leases;  // that are not over, by job
+  std::vector<LeaseRow> leases;  // open ones, by job
   std::map<std::string, std::string> facts;
-  std::uint64_t jobs_over = 0;  // ever
-  std::uint64_t last_job = 0;   // the highest id ever given
+  std::uint64_t jobs_over = 0;  // finished jobs, including deleted ones
+  std::uint64_t last_job = 0;   // the highest ID ever assigned
 };
 
-// Where the journal begins: the scheduler as it was after that step.
-struct Beginning {
+// A snapshot of the scheduler, as it was after step `sequence`.
+struct SavedState {
   std::uint64_t sequence = 0;
   core::Saved scheduler;
 };
 
-// What is in a store, counted.
+// Row counts of a store.
 struct Counts {
   int version = 0;  // of the schema
   std::uint64_t jobs = 0;
-  std::uint64_t jobs_over = 0;  // of them
+  std::uint64_t jobs_over = 0;  // those that are finished
   std::uint64_t runs = 0;
   std::uint64_t gpus = 0;
   std::uint64_t instances = 0;
   std::uint64_t moves = 0;
-  std::uint64_t first_step = 0;  // of the journal; 0: it is empty
-  std::uint64_t last_step = 0;   // ever
+  std::uint64_t first_step = 0;  // oldest in the journal; 0: it is empty
+  std::uint64_t last_step = 0;   // newest ever
   std::uint64_t snapshots = 0;
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;
@@ -236,30 +236,30 @@ struct Counts {
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-// Which of the jobs that are over; what is not said does not matter.
-struct PastFilter {
+// Selects finished jobs; unset members match all.
+struct FinishedJobFilter {
   std::optional<std::string> user = {};
   std::optional<std::string> profile = {};
   std::optional<std::string> state = {};
   std::optional<std::string> name = {};
-  std::optional<WallTime> since = {};           // ended at or after it
-  std::optional<WallTime> until = {};           // ended before it
-  std::optional<std::string> label = {};        // has a label of this name,
-  std::optional<std::string> label_value = {};  // with this value
-  std::optional<std::uint32_t> uid = {};        // is this user's
+  std::optional<WallTime> since = {};           // ended at or after this time
+  std::optional<WallTime> until = {};           // ended before this time
+  std::optional<std::string> label = {};        // has a label of this name
+  std::optional<std::string> label_value = {};  // and that label has this value
+  std::optional<std::uint32_t> uid = {};
 };
 
-// What a user held of a profile within a span.
+// A user's usage of a profile within an interval.
 struct UsageRow {
   std::string user;
   std::string profile;
   std::uint64_t jobs = 0;
-  std::chrono::microseconds held{0};  // of all runs together
+  std::chrono::microseconds held{0};  // total over all runs
 };
 
 struct Usage {
-  WallTime from{};  // what can be told of: not more than is known, and whole days where jobs of
-  WallTime to{};    // the day are forgotten
+  WallTime from{};  // the interval actually covered: clipped to what is known, and extended to
+  WallTime to{};    // whole days where jobs of the day were deleted
   std::vector<UsageRow> rows = {};  // by user, then by profile
 };
 
@@ -268,20 +268,21 @@ struct PlacementStep {
   WallTime wall{};
 };
 
-struct Replayed;  // replay.hpp
+struct ReplayResult;  // replay.hpp
 
 struct Retention {
-  std::chrono::hours jobs{24 * 30};  // after their end
-  std::size_t most_jobs = 100'000;   // that are over
-  std::size_t most_steps = 200'000;  // of the journal; and so many events
+  std::chrono::hours jobs{24 * 30};  // how long finished jobs are kept
+  std::size_t most_jobs = 100'000;   // limit of finished jobs
+  std::size_t most_steps = 200'000;  // limit of the journal's steps, and of events
 };
 
-// What a bite of trimming took.
-struct Trimmed {
-  std::vector<std::uint64_t> jobs;  // forgotten
-  // Whose folders can go: they are forgotten, or their job has had more than kMostPlacesKept since.
+// What one call of apply_retention() deleted.
+struct RetentionResult {
+  std::vector<std::uint64_t> jobs;
+  // Runs whose folders can be deleted: they were deleted, or their job has had more than
+  // kMaxRunsKept runs since.
   std::vector<std::uint32_t> runs;
-  bool more = false;  // than a bite
+  bool more = false;  // there is more to delete: call it again
 };
 
 [[nodiscard]] inline WallTime wall_now() {
@@ -289,18 +290,19 @@ struct Trimmed {
 }
 
 struct OpenOptions {
-  bool read_only = false;  // for looking; takes no lock
-  bool create = true;
-  // All of it, page by page. Not within a process that has it open: that would end its locks.
+  bool read_only = false;  // takes no lock
+  bool create = true;      // if it does not exist
+  // Check all pages. Must be false in a process that has the store open already, because the check
+  // would release that process's locks.
   bool check = true;
 };
 
-// Not safe to use from several threads at once.
+// Not thread-safe.
 class Store {
  public:
-  // Opens or makes it. Fails, and says how to recover: not a database, damaged, made by a newer
-  // Tangram, in use by another daemon, cannot be written. An older one is backed up beside itself
-  // and migrated.
+  // Opens or creates the store. Fails if the file is not a store, is damaged, was written by a
+  // newer Tangram, is in use by another daemon or cannot be written; the message says how to
+  // recover. A store of an older version is backed up beside itself and migrated.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::string& path,
                                                            const OpenOptions& options);
   ~Store();
@@ -310,66 +312,66 @@ class Store {
   Store& operator=(Store&&) = delete;
 
   [[nodiscard]] const std::string& path() const;
-  [[nodiscard]] std::uint64_t last_step() const;  // as this Store knows it
+  [[nodiscard]] std::uint64_t last_step() const;  // as of open() or the last commit()
 
   [[nodiscard]] Result<Contents> load(std::size_t most_over_jobs);
-  // The scheduler alone.
+  // Loads only the scheduler.
   [[nodiscard]] Result<core::Saved> scheduler();
   [[nodiscard]] Result<Counts> counts();
 
-  // All of it or nothing; on the disk once a Syncer has said so. A failure (full disk, read-only,
-  // I/O error) leaves the store as it was and usable for another attempt.
+  // Commits a batch atomically; it is durable after the next WalSync::sync(). A failure (full disk,
+  // read-only, I/O error) leaves the store unchanged, and the commit can be retried.
   [[nodiscard]] Result<void> commit(const Changes& changes);
 
-  // Jobs that are over, for histories; the newest first.
-  [[nodiscard]] Result<std::vector<JobRow>> past_jobs(std::uint64_t before_id, std::size_t most,
-                                                      const PastFilter& filter = {});
+  // Finished jobs with IDs below `before_id`, newest first.
+  [[nodiscard]] Result<std::vector<JobRow>> finished_jobs(std::uint64_t before_id, std::size_t most,
+                                                          const FinishedJobFilter& filter = {});
   [[nodiscard]] Result<std::optional<JobRow>> job(std::uint64_t id);
-  // What is not over, and the newest of the rest: by number, and by begun.
+  // The active ones and the newest of the others, ordered by run and by begun.
   [[nodiscard]] Result<std::vector<RunRow>> runs(std::uint64_t job,
-                                                 std::size_t most = kMostPlacesKept);
+                                                 std::size_t most = kMaxRunsKept);
   [[nodiscard]] Result<std::vector<MoveRow>> moves(std::uint64_t job,
-                                                   std::size_t most = kMostPlacesKept);
+                                                   std::size_t most = kMaxRunsKept);
   [[nodiscard]] Result<std::optional<LeaseRow>> lease(std::uint64_t job);
-  // Runs clipped to the span, those still going count to its end; and what was added up of jobs
-  // that are forgotten. Nothing for `user`: all of them.
+  // Usage in the interval: of runs, clipped to it (active ones until its end), and of deleted jobs.
+  // `user`: nullopt for all users.
   [[nodiscard]] Result<Usage> usage(WallTime from, WallTime to,
                                     const std::optional<std::string>& user);
-  // The step that gave the job its present or last place, if the journal still has it. A move gives
-  // no other one: that is explained by the move.
+  // The step that placed the job, if the journal still has it. Moves do not change it.
   [[nodiscard]] Result<std::optional<PlacementStep>> placement_step(std::uint64_t job);
 
-  // At most so many events after that one, by id. Those before first_event() are forgotten.
+  // At most `most` events with IDs above `after`, by ID. Events before first_event() were deleted.
   [[nodiscard]] Result<std::vector<EventRow>> events(std::uint64_t after, std::size_t most);
-  [[nodiscard]] Result<std::uint64_t> first_event();  // that is kept; last_event() + 1 if none is
-  [[nodiscard]] std::uint64_t last_event() const;     // ever, as this Store knows it; 0: none
+  [[nodiscard]] Result<std::uint64_t> first_event();  // last_event() + 1 if there is none
+  [[nodiscard]] std::uint64_t last_event() const;     // newest ever; 0: none
 
-  // What a caller asked before under this key, if that is not too long ago.
+  // The submission with this idempotency key, unless it is older than kSubmissionsKept.
   [[nodiscard]] Result<std::optional<SubmissionRow>> submission(std::uint32_t uid,
                                                                 const std::string& key);
-  [[nodiscard]] Result<std::vector<std::uint32_t>> kept_runs();  // whose folders are still there
-  [[nodiscard]] Result<std::vector<TokenRow>> tokens();          // by id
-  [[nodiscard]] Result<std::uint64_t> last_token();              // the highest id ever given
+  [[nodiscard]] Result<std::vector<std::uint32_t>> kept_runs();  // runs whose folders are kept
+  [[nodiscard]] Result<std::vector<TokenRow>> tokens();          // by ID
+  [[nodiscard]] Result<std::uint64_t> last_token();              // the highest ID ever assigned
 
-  // The journal from a step on, and the state before its first one.
+  // Steps of the journal, starting at `from`; and the oldest snapshot, from which replay starts.
   [[nodiscard]] Result<std::vector<Step>> steps(std::uint64_t from, std::size_t most);
-  [[nodiscard]] Result<Beginning> beginning();
-  // The newest state that is kept from before a step.
-  [[nodiscard]] Result<Beginning> state_before(std::uint64_t step);
+  [[nodiscard]] Result<SavedState> oldest_state();
+  // The newest snapshot from before a step.
+  [[nodiscard]] Result<SavedState> state_before(std::uint64_t step);
 
-  // Removes what is older than retention says, or too much, in small bites; the journal is cut only
-  // behind a snapshot. Without `now` nothing is too old.
-  [[nodiscard]] Result<Trimmed> trim(const Retention& retention,
-                                     std::optional<WallTime> now = wall_now());
+  // Deletes a batch of what exceeds the retention; call it until the result has no `more`. The
+  // journal is cut only at a snapshot. `now`: nullopt if the clock cannot be trusted; then nothing
+  // is deleted because of its age.
+  [[nodiscard]] Result<RetentionResult> apply_retention(const Retention& retention,
+                                                        std::optional<WallTime> now = wall_now());
 
-  struct Parts;  // private to the room
-  explicit Store(std::unique_ptr<Parts> parts);
+  struct Impl;  // private to the store module
+  explicit Store(std::unique_ptr<Impl> impl);
 
  private:
-  friend class Syncer;
-  friend Result<Replayed> replay(Store& store);
+  friend class WalSync;
+  friend Result<ReplayResult> replay(Store& store);
   friend Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence);
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tangram::store

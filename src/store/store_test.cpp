@@ -1,5 +1,4 @@
-// The store: what is committed comes back, all of it; what fails leaves nothing behind; the journal
-// and the tables vouch for each other.
+// The store: commits are loaded completely, failures leave no trace, and journal and tables agree.
 #include "store/store.hpp"
 
 #include <sstream>
@@ -7,26 +6,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "files/test_folder.hpp"
-#include "store/parts.hpp"
 #include "store/replay.hpp"
-#include "store/test_body.hpp"
+#include "store/store_impl.hpp"
+#include "tests/support/os/folder.hpp"
+#include "tests/support/store/scheduler_driver.hpp"
 
 namespace tangram::store {
 namespace {
 
-using files::testing::Folder;
-using testing::Body;
+using os::testing::Folder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::job_row;
-using testing::live;
 using testing::must;
 using testing::open_at;
+using testing::run_jobs;
 using testing::run_row;
+using testing::SchedulerDriver;
 using testing::wall;
 
-// Everything that a row can say, apart from the zeros.
+// A batch in which every member of every row has a non-default value.
 JobRow full_job(std::uint64_t id) {
   return {.id = id,
           .uid = 0xFFFF'FFFEU,
@@ -98,7 +97,7 @@ std::string text(const RunRow& r) {
   return out.str();
 }
 
-TEST(Store, BeginsFresh) {
+TEST(Store, IsFreshWhenCreated) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
   const auto contents = store->load(10);
@@ -108,7 +107,7 @@ TEST(Store, BeginsFresh) {
   EXPECT_EQ(store->last_step(), 0U);
 }
 
-TEST(Store, GivesBackEveryRow) {
+TEST(Store, LoadsEveryRow) {
   const Folder folder;
   {
     auto store = open_at(folder.at("tangram.db"));
@@ -128,7 +127,7 @@ TEST(Store, GivesBackEveryRow) {
   EXPECT_FALSE(contents->fresh);
   ASSERT_EQ(contents->jobs.size(), 2U);
   JobRow listed = full_job(7);
-  listed.request.clear();  // lists go without
+  listed.request.clear();  // not included in lists
   EXPECT_EQ(text(contents->jobs[0]), text(listed));
   EXPECT_EQ(text(contents->jobs[1]), text(job_row(8)));
   ASSERT_EQ(contents->runs.size(), 2U);
@@ -157,7 +156,7 @@ TEST(Store, ReplacesRowsOfTheSameKey) {
   changes.moves = {{7, "intra", 0, 1, 2, 3, wall(10), std::nullopt, ""}};
   must(store->commit(changes));
   JobRow later = full_job(7);
-  later.request.clear();  // the store has it
+  later.request.clear();  // unchanged in the store
   later.state = "stopping";
   later.gpu.reset();
   Changes more;
@@ -177,7 +176,7 @@ TEST(Store, ReplacesRowsOfTheSameKey) {
   EXPECT_EQ(contents->moves[0].result, "done");
 }
 
-TEST(Store, LoadsTheNewestOfThoseThatAreOver) {
+TEST(Store, LoadsTheNewestFinishedJobs) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
   Changes changes;
@@ -193,7 +192,7 @@ TEST(Store, LoadsTheNewestOfThoseThatAreOver) {
   EXPECT_THAT(ids, ElementsAre(2, 8, 9, 10));
   EXPECT_EQ(contents->runs.size(), 4U);
   EXPECT_EQ(contents->jobs_over, 9U);
-  const auto past = store->past_jobs(8, 2);
+  const auto past = store->finished_jobs(8, 2);
   ASSERT_TRUE(past);
   ASSERT_EQ(past->size(), 2U);
   EXPECT_EQ((*past)[0].id, 7U);
@@ -201,19 +200,19 @@ TEST(Store, LoadsTheNewestOfThoseThatAreOver) {
   EXPECT_EQ(store->job(5)->value().id, 5U);
   EXPECT_FALSE(store->job(11)->has_value());
   EXPECT_EQ(store->runs(5)->at(0).run, 5U);
-  const auto all = store->past_jobs(~std::uint64_t{0}, 100);
+  const auto all = store->finished_jobs(~std::uint64_t{0}, 100);
   ASSERT_TRUE(all);
   EXPECT_EQ(all->size(), 9U);
 }
 
-// A service that moves all the time: what is kept of it does not grow.
-TEST(Store, ForgetsTheOldPlacesOfAJobThatLives) {
+// A service that moves all the time must not grow without bound in the store.
+TEST(Store, DeletesOldRunsOfAnActiveJob) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
   const auto now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
   Changes changes;
   changes.jobs.push_back(job_row(7));
-  // The first run is where the job is; every other one was a move that was taken back.
+  // The job is on its first run; every other one belonged to a move that was rolled back.
   for (std::uint32_t i = 1; i <= 350; ++i) {
     RunRow run = run_row(i, 7);
     run.over = i > 1;
@@ -228,43 +227,43 @@ TEST(Store, ForgetsTheOldPlacesOfAJobThatLives) {
     changes.moves.push_back(move);
   }
   must(store->commit(changes));
-  Trimmed gone;
+  RetentionResult deleted;
   do {
-    const Trimmed bite = store->trim({}).value();
-    gone.runs.insert(gone.runs.end(), bite.runs.begin(), bite.runs.end());
-    gone.jobs.insert(gone.jobs.end(), bite.jobs.begin(), bite.jobs.end());
-    gone.more = bite.more;
-  } while (gone.more);
-  EXPECT_EQ(gone.runs.size(), 349U - kMostPlacesKept);
-  EXPECT_EQ(std::ranges::count(gone.runs, 1U), 0);
-  EXPECT_TRUE(gone.jobs.empty());  // it lives, and so does what it has saved
-  // Usage is counted from the runs, as long as that of jobs that are over.
+    const RetentionResult batch = store->apply_retention({}).value();
+    deleted.runs.insert(deleted.runs.end(), batch.runs.begin(), batch.runs.end());
+    deleted.jobs.insert(deleted.jobs.end(), batch.jobs.begin(), batch.jobs.end());
+    deleted.more = batch.more;
+  } while (deleted.more);
+  EXPECT_EQ(deleted.runs.size(), 349U - kMaxRunsKept);
+  EXPECT_EQ(std::ranges::count(deleted.runs, 1U), 0);
+  EXPECT_TRUE(deleted.jobs.empty());  // it is active
+  // Usage is counted from runs, which are kept as long as finished jobs.
   EXPECT_EQ(store->counts()->runs, 350U - 49U);
-  EXPECT_EQ(store->counts()->moves, kMostPlacesKept + 1);
+  EXPECT_EQ(store->counts()->moves, kMaxRunsKept + 1);
   const auto runs = store->runs(7);
   ASSERT_TRUE(runs);
-  ASSERT_EQ(runs->size(), kMostPlacesKept);
+  ASSERT_EQ(runs->size(), kMaxRunsKept);
   EXPECT_EQ(runs->front().run, 1U);
   EXPECT_EQ(runs->back().run, 350U);
   const auto moves = store->moves(7);
   ASSERT_TRUE(moves);
-  ASSERT_EQ(moves->size(), kMostPlacesKept);
+  ASSERT_EQ(moves->size(), kMaxRunsKept);
   EXPECT_EQ(moves->front().run, 1U);
   EXPECT_EQ(moves->back().reason, "why");
   const auto contents = store->load(0);
   ASSERT_TRUE(contents);
-  EXPECT_EQ(contents->runs.size(), kMostPlacesKept);
-  const Trimmed again = store->trim({}).value();
+  EXPECT_EQ(contents->runs.size(), kMaxRunsKept);
+  const RetentionResult again = store->apply_retention({}).value();
   EXPECT_FALSE(again.more);
   EXPECT_TRUE(again.runs.empty());
 }
 
-TEST(Store, GivesTheSchedulerBackAndTheJournalAgrees) {
+TEST(Store, LoadsTheSchedulerAndTheJournalAgrees) {
   const Folder folder;
-  Body body;
+  SchedulerDriver driver;
   {
     auto store = open_at(folder.at("tangram.db"));
-    live(*store, body, 1, 40);
+    run_jobs(*store, driver, 1, 40);
     const auto replayed = replay(*store);
     ASSERT_TRUE(replayed) << replayed.error().message;
     EXPECT_EQ(replayed->first, 1U);
@@ -274,29 +273,29 @@ TEST(Store, GivesTheSchedulerBackAndTheJournalAgrees) {
   auto store = open_at(folder.at("tangram.db"));
   const auto contents = store->load(0);
   ASSERT_TRUE(contents) << contents.error().message;
-  EXPECT_EQ(contents->scheduler, body.scheduler().save());
-  // A body that begins from it goes on as the first would.
-  Body restored(*contents);
-  live(*store, restored, 100, 20);
+  EXPECT_EQ(contents->scheduler, driver.scheduler().save());
+  // A scheduler that resumes from it continues as the first one would.
+  SchedulerDriver restored(*contents);
+  run_jobs(*store, restored, 100, 20);
   const auto replayed = replay(*store);
   EXPECT_TRUE(replayed) << replayed.error().message;
 }
 
-// Whatever a batch stumbles over, the store is as it was and takes the next one.
-TEST(Store, AFullDiskLeavesItAsItWas) {
+// After any failure of a commit the store is unchanged and accepts the next one.
+TEST(Store, AFullDiskLeavesItUnchanged) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
-  Body body;
-  live(*store, body, 1, 10);
+  SchedulerDriver driver;
+  run_jobs(*store, driver, 1, 10);
   const core::Saved before = *store->scheduler();
   const std::uint64_t last = store->last_step();
   store.reset();
   {
-    auto parts = open_parts(folder.at("tangram.db"), {}, current_schema());
-    ASSERT_TRUE(parts);
-    const auto pages = (*parts)->db.execAndGet("PRAGMA page_count").getInt64();
-    (*parts)->db.exec("PRAGMA max_page_count = " + std::to_string(pages + 1));
-    Store small(*std::move(parts));
+    auto impl = open_impl(folder.at("tangram.db"), {}, current_schema());
+    ASSERT_TRUE(impl);
+    const auto pages = (*impl)->db.execAndGet("PRAGMA page_count").getInt64();
+    (*impl)->db.exec("PRAGMA max_page_count = " + std::to_string(pages + 1));
+    Store small(*std::move(impl));
     Changes large;
     large.jobs.push_back(job_row(999));
     large.jobs[0].request = std::string(1'000'000, 'x');
@@ -317,7 +316,7 @@ TEST(Store, AFullDiskLeavesItAsItWas) {
   EXPECT_TRUE(replay(*store)) << replay(*store).error().message;
 }
 
-TEST(Store, ARowWithoutItsJobIsRefusedAndTakenBack) {
+TEST(Store, ARowWithoutItsJobFailsAndIsRolledBack) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
   Changes orphan;
@@ -334,16 +333,14 @@ TEST(Store, ARowWithoutItsJobIsRefusedAndTakenBack) {
 TEST(Store, SavedStateThatCannotBeReadIsAnError) {
   const Folder folder;
   auto store = open_at(folder.at("tangram.db"));
-  Body body;
-  live(*store, body, 1, 10);
+  SchedulerDriver driver;
+  run_jobs(*store, driver, 1, 10);
   SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READWRITE);
   db.exec("UPDATE saved_jobs SET state = substr(state, 1, 20)");
   const auto contents = store->load(0);
   ASSERT_FALSE(contents);
   EXPECT_THAT(contents.error().message, HasSubstr("tangram store restore"));
 }
-
-// A snapshot every so many steps, so that trimming never has to wait for one.
 
 }  // namespace
 }  // namespace tangram::store

@@ -1,4 +1,4 @@
-// The fields of a tuning, which events and saved state share. Private to the store.
+// JSON fields of core::Tuning, shared by events and saved state. Private to the store.
 #pragma once
 
 #include "core/tuning.hpp"

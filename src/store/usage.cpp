@@ -1,5 +1,5 @@
-// See usage.hpp; and Store::usage(), which adds the jobs that are kept to the days of those that
-// are not.
+// See usage.hpp. Also Store::usage(), which adds the usage of existing runs to the daily sums of
+// deleted ones.
 #include "store/usage.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::chrono::days kDaysKept{1100};
 Day day_of(WallTime time) { return std::chrono::floor<std::chrono::days>(time); }
 std::int64_t number_of(Day day) { return day.time_since_epoch().count(); }
 
-struct Held {
+struct UsageByDay {
   std::uint32_t uid = 0;
   std::string user;
   std::string profile;
@@ -24,7 +24,7 @@ struct Held {
 };
 
 void add_span(std::map<Day, std::chrono::microseconds>& days, WallTime from, WallTime until) {
-  // What is so old is cut at once; and a clock that was wrong must not fill the table.
+  // Older days would be deleted anyway, and a wrong clock must not fill the table.
   from = std::max(from, WallTime(day_of(until) - kDaysKept));
   for (Day day = day_of(from); WallTime(day) < until; day += std::chrono::days(1)) {
     const WallTime end = std::min(until, WallTime(day + std::chrono::days(1)));
@@ -32,7 +32,7 @@ void add_span(std::map<Day, std::chrono::microseconds>& days, WallTime from, Wal
   }
 }
 
-// A run that was forgotten about ended with its job.
+// A run without an end time ended with its job.
 constexpr const char* kOfJob =
     "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
     "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.job = ?";
@@ -40,10 +40,10 @@ constexpr const char* kOfRun =
     "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
     "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.run = ?";
 
-Held held_by(Store::Parts& parts, const char* runs, std::uint64_t number) {
-  Query query = parts.query(runs);
+UsageByDay usage_of(Store::Impl& impl, const char* runs, std::uint64_t number) {
+  Query query = impl.query(runs);
   query.bind(number);
-  Held held;
+  UsageByDay held;
   while (query.next()) {
     WallTime asked;
     WallTime until;
@@ -53,9 +53,8 @@ Held held_by(Store::Parts& parts, const char* runs, std::uint64_t number) {
   return held;
 }
 
-// A run holds its instance from the decision to its end; one that was forgotten about ended with
-// its job.
-constexpr const char* kOfKept =
+// A run holds its instance from the decision to its end; without an end time, to that of its job.
+constexpr const char* kKeptUsage =
     "SELECT user, profile, count(DISTINCT job), sum(min(until, ?2) - max(asked, ?1)) FROM ("
     "  SELECT jobs.user AS user, jobs.profile AS profile, runs.job AS job, runs.asked AS asked,"
     "    coalesce(runs.ended, CASE WHEN jobs.over = 1 THEN jobs.ended END, ?2) AS until"
@@ -63,24 +62,24 @@ constexpr const char* kOfKept =
     "  WHERE (runs.ended > ?1 OR runs.ended IS NULL) AND runs.asked < ?2"
     "    AND (?3 IS NULL OR jobs.user = ?3)) "
     "WHERE until > ?1 AND until > asked GROUP BY user, profile";
-// Who held something on the first day, and who began to after it.
-constexpr const char* kOfForgotten =
+// Counts the jobs that held something on the first day, and those that started after it.
+constexpr const char* kDeletedUsage =
     "SELECT user, profile, sum(CASE WHEN day = ?1 THEN jobs ELSE begun END), sum(held) FROM used "
     "WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR user = ?3) GROUP BY user, profile";
 
-bool has_used(Store::Parts& parts, Day day) {
-  Query query = parts.query("SELECT 1 FROM used WHERE day = ? LIMIT 1");
+bool has_daily_usage(Store::Impl& impl, Day day) {
+  Query query = impl.query("SELECT 1 FROM used WHERE day = ? LIMIT 1");
   return query.bind(number_of(day)).next();
 }
 
-// The span that can be told of: what was added up is known by whole days only.
-std::pair<WallTime, WallTime> covered(Store::Parts& parts, WallTime from, WallTime to) {
-  Query query = parts.query("SELECT used_since FROM forgotten");
+// Extends the interval to whole days where only daily sums exist, and clips it to what is known.
+std::pair<WallTime, WallTime> covered_interval(Store::Impl& impl, WallTime from, WallTime to) {
+  Query query = impl.query("SELECT used_since FROM forgotten");
   const WallTime since = query.next() ? query.column<WallTime>(0) : WallTime{};
   from = std::max(from, since);
   to = std::max(to, from);
-  if (has_used(parts, day_of(from))) from = std::max(since, WallTime(day_of(from)));
-  if (to > from && has_used(parts, day_of(to - std::chrono::microseconds(1)))) {
+  if (has_daily_usage(impl, day_of(from))) from = std::max(since, WallTime(day_of(from)));
+  if (to > from && has_daily_usage(impl, day_of(to - std::chrono::microseconds(1)))) {
     const WallTime now =
         std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
     const WallTime end(day_of(to - std::chrono::microseconds(1)) + std::chrono::days(1));
@@ -101,15 +100,14 @@ void add(Query& query, Sums& sums) {
   }
 }
 
-void keep(Store::Parts& parts, const Held& held, int jobs) {
+void insert_usage(Store::Impl& impl, const UsageByDay& held, int jobs) {
   if (held.days.empty()) return;
   const Day first = held.days.begin()->first;
   const Day last = held.days.rbegin()->first;
   for (Day day = first; day <= last; day += std::chrono::days(1)) {
     const auto at = held.days.find(day);
     const auto time = at == held.days.end() ? std::chrono::microseconds(0) : at->second;
-    parts
-        .query(
+    impl.query(
             "INSERT INTO used (day, uid, profile, user, held, jobs, begun) "
             "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, uid, profile) DO UPDATE SET "
             "user = excluded.user, held = held + excluded.held, jobs = jobs + excluded.jobs, "
@@ -122,30 +120,32 @@ void keep(Store::Parts& parts, const Held& held, int jobs) {
 
 }  // namespace
 
-void add_up(Store::Parts& parts, std::uint64_t job) { keep(parts, held_by(parts, kOfJob, job), 1); }
-
-// Its job lives and is counted when it goes.
-void add_up_run(Store::Parts& parts, std::uint64_t run) {
-  keep(parts, held_by(parts, kOfRun, run), 0);
+void add_job_usage(Store::Impl& impl, std::uint64_t job) {
+  insert_usage(impl, usage_of(impl, kOfJob, job), 1);
 }
 
-void cut_usage(Store::Parts& parts, WallTime now) {
+// The job itself is counted when it is deleted.
+void add_run_usage(Store::Impl& impl, std::uint64_t run) {
+  insert_usage(impl, usage_of(impl, kOfRun, run), 0);
+}
+
+void delete_old_usage(Store::Impl& impl, WallTime now) {
   const Day oldest = day_of(now) - kDaysKept;
-  Query query = parts.query("DELETE FROM used WHERE day < ?");
+  Query query = impl.query("DELETE FROM used WHERE day < ?");
   query.bind(number_of(oldest)).run();
   if (query.changes() == 0) return;
-  parts.query("UPDATE forgotten SET used_since = max(used_since, ?)").bind(WallTime(oldest)).run();
+  impl.query("UPDATE forgotten SET used_since = max(used_since, ?)").bind(WallTime(oldest)).run();
 }
 
 Result<Usage> Store::usage(WallTime from, WallTime to, const std::optional<std::string>& user) {
-  return parts_->guarded("read", [&]() -> Result<Usage> {
-    const ReadTransaction one_moment(parts_->db);
+  return impl_->guarded("read", [&]() -> Result<Usage> {
+    const ReadTransaction transaction(impl_->db);
     Usage usage;
-    std::tie(usage.from, usage.to) = covered(*parts_, from, to);
+    std::tie(usage.from, usage.to) = covered_interval(*impl_, from, to);
     Sums sums;
-    Query kept = parts_->query(kOfKept);
+    Query kept = impl_->query(kKeptUsage);
     add(kept.bind(usage.from, usage.to, user), sums);
-    Query forgotten = parts_->query(kOfForgotten);
+    Query forgotten = impl_->query(kDeletedUsage);
     const Day last = day_of(usage.to - std::chrono::microseconds(1));
     add(forgotten.bind(number_of(day_of(usage.from)), number_of(last), user), sums);
     for (auto& [key, row] : sums) usage.rows.push_back(std::move(row));

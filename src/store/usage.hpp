@@ -1,20 +1,20 @@
-// What jobs held that retention removes: it is added up by day, user and profile, so that usage
-// does not shrink as jobs are forgotten. Private to the store. One rule: a job is added up in the
-// transaction that removes it, so it counts once, here or there.
+// Usage of jobs that retention deletes, added up by day, user and profile, so that reported usage
+// does not shrink. Private to the store. Must be called in the transaction that deletes the job or
+// run, so that its usage counts exactly once.
 #pragma once
 
 #include <cstdint>
 
-#include "store/parts.hpp"
+#include "store/store_impl.hpp"
 
 namespace tangram::store {
 
-// A job that is about to be removed.
-void add_up(Store::Parts& parts, std::uint64_t job);
-// One of the many runs of a job that lives on.
-void add_up_run(Store::Parts& parts, std::uint64_t run);
+// Adds the usage of a job that is about to be deleted.
+void add_job_usage(Store::Impl& impl, std::uint64_t job);
+// Adds the usage of a run that is about to be deleted while its job stays.
+void add_run_usage(Store::Impl& impl, std::uint64_t run);
 
-// Days so long ago that nobody asks; usage begins after them.
-void cut_usage(Store::Parts& parts, WallTime now);
+// Deletes usage older than about three years; reported usage starts after it.
+void delete_old_usage(Store::Impl& impl, WallTime now);
 
 }  // namespace tangram::store

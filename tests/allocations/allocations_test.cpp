@@ -1,7 +1,7 @@
 // Heap allocations per step in a steady state: arrivals, departures and moves on GPUs that have
 // been filled before. A program of its own, because it counts every operator new of the process.
-// One rule: what the event itself carries (a job's profile name) is the caller's; names here are
-// short enough to need no heap.
+// The profile name in an event is allocated by the caller; names here are short enough to need no
+// heap.
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -27,8 +27,8 @@ namespace {
 
 void count(std::uint32_t gpus, unsigned load, const char* migration) {
   SteadyNode steady(gpus, "paper", migration);
-  steady.fill(load);
-  for (int i = 0; i < 20'000; ++i) steady.cycle();  // buffers grow to what is needed
+  steady.fill_to_load(load);
+  for (int i = 0; i < 20'000; ++i) steady.cycle();  // lets the buffers grow
   const std::size_t steps = steady.body().steps();
   allocations = 0;
   for (int i = 0; i < 20'000; ++i) steady.cycle();

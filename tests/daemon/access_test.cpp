@@ -1,5 +1,5 @@
-// Who may do what, over the real socket: users by their tokens, admins, and submissions that are
-// repeated. One rule: whatever is refused says so, and nothing of it has happened.
+// Access control over the real socket: tokens and their scopes, admins, the audit log, and
+// idempotency keys of submissions. A refused request must have no effect.
 #include <filesystem>
 #include <fstream>
 #include <pwd.h>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
 
 namespace tangram::tests {
@@ -24,13 +24,13 @@ std::string text(const json::value& value, const char* key) {
   return found != nullptr && found->is_string() ? std::string(found->get_string()) : "";
 }
 
-// Somebody who shows a token.
-struct Guest {
+// A client that presents a token.
+struct TokenClient {
   Node& node;
   std::string token;
 
-  json::value ask(const std::string& method, const std::string& target, int status,
-                  const std::optional<json::value>& body = std::nullopt) const {
+  json::value call(const std::string& method, const std::string& target, int status,
+                   const std::optional<json::value>& body = std::nullopt) const {
     auto client = http::Client::open(node.socket(), {.token = token});
     EXPECT_TRUE(client);
     if (!client) return nullptr;
@@ -43,7 +43,7 @@ struct Guest {
 };
 
 json::value make_token(Node& node, const json::object& request, int status = 201) {
-  return node.ask("POST", "/v1/tokens", status, request);
+  return node.call("POST", "/v1/tokens", status, request);
 }
 
 std::uint32_t nobody() {
@@ -52,40 +52,41 @@ std::uint32_t nobody() {
 }
 
 TEST(Tokens, CarryAUserAndAScope) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
   Node node;
   node.start();
   const auto mine = node.submit("1g.5gb", "echo secret; sleep 1000");
   node.await(mine, "running");
-  const Guest writer{node, text(make_token(node, {{"name", "w"}, {"uid", nobody()}}), "secret")};
-  const Guest reader{node,
-                     text(make_token(node, {{"uid", nobody()}, {"scope", "read"}}), "secret")};
-  const Guest admin{node, text(make_token(node, {{"scope", "admin"}}), "secret")};
-  const Guest plain{node, text(make_token(node, {{"scope", "write"}}), "secret")};
+  const TokenClient writer{node,
+                           text(make_token(node, {{"name", "w"}, {"uid", nobody()}}), "secret")};
+  const TokenClient reader{
+      node, text(make_token(node, {{"uid", nobody()}, {"scope", "read"}}), "secret")};
+  const TokenClient admin{node, text(make_token(node, {{"scope", "admin"}}), "secret")};
+  const TokenClient plain{node, text(make_token(node, {{"scope", "write"}}), "secret")};
 
-  EXPECT_TRUE(writer.ask("GET", cat("/v1/jobs/", mine), 200).at("outline").as_bool());
-  for (const Guest* guest : {&writer, &reader}) {
-    guest->ask("GET", cat("/v1/jobs/", mine, "/logs"), 403);
-    guest->ask("POST", cat("/v1/jobs/", mine, "/cancel"), 403);
+  EXPECT_TRUE(writer.call("GET", cat("/v1/jobs/", mine), 200).at("outline").as_bool());
+  for (const TokenClient* client : {&writer, &reader}) {
+    client->call("GET", cat("/v1/jobs/", mine, "/logs"), 403);
+    client->call("POST", cat("/v1/jobs/", mine, "/cancel"), 403);
   }
   const auto theirs =
-      writer.ask("POST", "/v1/jobs", 201, node.request("1g.5gb", "echo mine; sleep 1000"));
+      writer.call("POST", "/v1/jobs", 201, node.job_request("1g.5gb", "echo mine; sleep 1000"));
   const auto id = theirs.at("id").to_number<std::uint64_t>();
   EXPECT_EQ(text(node.job(id), "user"), "nobody");
-  reader.ask("GET", cat("/v1/jobs/", id, "/logs"), 200);
-  reader.ask("POST", "/v1/jobs", 403, node.request("1g.5gb", "true"));
-  reader.ask("POST", cat("/v1/jobs/", id, "/cancel"), 403);
-  reader.ask("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}});
-  // An admin's token of a lesser scope is no admin's.
-  plain.ask("POST", cat("/v1/jobs/", id, "/cancel"), 403);
-  plain.ask("POST", "/v1/gpus/0/cordon", 403);
-  writer.ask("POST", "/v1/gpus/0/cordon", 403);
-  writer.ask("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}, {"uid", 0}});
-  admin.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+  reader.call("GET", cat("/v1/jobs/", id, "/logs"), 200);
+  reader.call("POST", "/v1/jobs", 403, node.job_request("1g.5gb", "true"));
+  reader.call("POST", cat("/v1/jobs/", id, "/cancel"), 403);
+  reader.call("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}});
+  // A token of an admin with a lower scope has no admin rights.
+  plain.call("POST", cat("/v1/jobs/", id, "/cancel"), 403);
+  plain.call("POST", "/v1/gpus/0/cordon", 403);
+  writer.call("POST", "/v1/gpus/0/cordon", 403);
+  writer.call("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}, {"uid", 0}});
+  admin.call("POST", cat("/v1/jobs/", id, "/cancel"), 202);
 }
 
 TEST(Tokens, AreRevokedExpireAndOutliveTheDaemon) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
   Node node;
   node.start();
   const json::value made = make_token(node, {{"name", "ci"}, {"uid", nobody()}});
@@ -95,50 +96,52 @@ TEST(Tokens, AreRevokedExpireAndOutliveTheDaemon) {
   EXPECT_EQ(secret.size(), cat("tangram_", id, "_").size() + 43);
   node.kill();
   node.start();
-  const Guest guest{node, secret};
-  guest.ask("GET", "/v1/jobs", 200);
-  EXPECT_EQ(guest.ask("GET", "/v1/tokens", 200).as_array().size(), 1U);
-  // No wider than its own scope, for nobody else; others' are not even there.
-  guest.ask("POST", "/v1/tokens", 403, json::object{{"scope", "admin"}});
-  guest.ask("POST", "/v1/tokens", 403, json::object{{"uid", 0}});
-  const auto roots = make_token(node, {}).at("id").to_number<std::uint64_t>();
-  guest.ask("DELETE", cat("/v1/tokens/", roots), 404);
+  const TokenClient holder{node, secret};
+  holder.call("GET", "/v1/jobs", 200);
+  EXPECT_EQ(holder.call("GET", "/v1/tokens", 200).as_array().size(), 1U);
+  // Tokens it creates have no wider scope and no other user; those of other users do not exist for
+  // it.
+  holder.call("POST", "/v1/tokens", 403, json::object{{"scope", "admin"}});
+  holder.call("POST", "/v1/tokens", 403, json::object{{"uid", 0}});
+  const auto token_of_root = make_token(node, {}).at("id").to_number<std::uint64_t>();
+  holder.call("DELETE", cat("/v1/tokens/", token_of_root), 404);
   std::string wrong = secret;
   wrong.back() = wrong.back() == 'A' ? 'B' : 'A';
   for (const std::string& bad : {wrong, std::string("tangram_99_x"), std::string("nonsense")}) {
-    EXPECT_EQ(text(Guest{node, bad}.ask("GET", "/v1/jobs", 401), "type"),
+    EXPECT_EQ(text(TokenClient{node, bad}.call("GET", "/v1/jobs", 401), "type"),
               "urn:tangram:unauthorized");
   }
-  EXPECT_TRUE(guest.ask("DELETE", cat("/v1/tokens/", id), 200).at("revoked").as_bool());
-  guest.ask("GET", "/v1/jobs", 401);
+  EXPECT_TRUE(holder.call("DELETE", cat("/v1/tokens/", id), 200).at("revoked").as_bool());
+  holder.call("GET", "/v1/jobs", 401);
   node.kill();
   node.start();
-  guest.ask("GET", "/v1/jobs", 401);
-  EXPECT_EQ(text(node.ask("GET", "/v1/tokens"), "secret"), "");
+  holder.call("GET", "/v1/jobs", 401);
+  EXPECT_EQ(text(node.call("GET", "/v1/tokens"), "secret"), "");
 }
 
-// A token makes others that end with it, not after it.
+// A token created with another token expires no later than that one.
 TEST(Tokens, DoNotOutliveTheirParents) {
   Node node;
   node.start();
   const json::value parent = make_token(node, {{"ttl", "1h"}});
-  const Guest guest{node, text(parent, "secret")};
-  const json::value longer = guest.ask("POST", "/v1/tokens", 201, json::object{{"ttl", "30d"}});
+  const TokenClient holder{node, text(parent, "secret")};
+  const json::value longer = holder.call("POST", "/v1/tokens", 201, json::object{{"ttl", "30d"}});
   EXPECT_EQ(text(longer, "expires"), text(parent, "expires"));
-  const json::value shorter = guest.ask("POST", "/v1/tokens", 201, json::object{{"ttl", "1m"}});
+  const json::value shorter = holder.call("POST", "/v1/tokens", 201, json::object{{"ttl", "1m"}});
   EXPECT_LT(text(shorter, "expires"), text(parent, "expires"));
-  const Guest child{node, text(longer, "secret")};
-  const json::value grandchild = child.ask("POST", "/v1/tokens", 201, json::object{{"ttl", "2h"}});
+  const TokenClient child{node, text(longer, "secret")};
+  const json::value grandchild = child.call("POST", "/v1/tokens", 201, json::object{{"ttl", "2h"}});
   EXPECT_EQ(text(grandchild, "expires"), text(parent, "expires"));
   EXPECT_GT(text(make_token(node, {{"ttl", "2h"}}), "expires"), text(parent, "expires"));
 }
 
-// Who had a leaked token may have made others with it, and others with those.
+// A leaked token may have been used to create others, and those to create more.
 TEST(Tokens, AreRevokedWithTheirParents) {
   Node node;
   node.start();
   const auto child_of = [&](const json::value& parent) {
-    return Guest{node, text(parent, "secret")}.ask("POST", "/v1/tokens", 201, json::object{});
+    return TokenClient{node, text(parent, "secret")}.call("POST", "/v1/tokens", 201,
+                                                          json::object{});
   };
   const json::value leaked = make_token(node, {});
   const json::value other = make_token(node, {});
@@ -148,12 +151,12 @@ TEST(Tokens, AreRevokedWithTheirParents) {
   EXPECT_TRUE(leaked.at("parent").is_null());
   EXPECT_EQ(grandchild.at("parent"), child.at("id"));
   const auto expect = [&](const json::value& token, int status) {
-    Guest{node, text(token, "secret")}.ask("GET", "/v1/jobs", status);
+    TokenClient{node, text(token, "secret")}.call("GET", "/v1/jobs", status);
   };
   node.kill();
   node.start();
   expect(grandchild, 200);
-  node.ask("DELETE", cat("/v1/tokens/", leaked.at("id").to_number<std::uint64_t>()));
+  node.call("DELETE", cat("/v1/tokens/", leaked.at("id").to_number<std::uint64_t>()));
   for (int round = 0; round < 2; ++round) {
     for (const json::value* each : {&leaked, &child, &grandchild}) expect(*each, 401);
     for (const json::value* each : {&other, &kept}) expect(*each, 200);
@@ -162,22 +165,22 @@ TEST(Tokens, AreRevokedWithTheirParents) {
   }
 }
 
-// As after a user was deleted and his number given to another.
-TEST(Tokens, AreOfTheUserWhoHadTheNumber) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+// As after a user was deleted and the uid given to another user.
+TEST(Tokens, AreInvalidAfterTheirUidWasReassigned) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
   Node node;
   node.start();
-  const Guest guest{node, text(make_token(node, {{"uid", nobody()}}), "secret")};
-  guest.ask("GET", "/v1/jobs", 200);
+  const TokenClient holder{node, text(make_token(node, {{"uid", nobody()}}), "secret")};
+  holder.call("GET", "/v1/jobs", 200);
   node.stop();
   SQLite::Database(cat(node.state_dir(), "/tangram.db"), SQLite::OPEN_READWRITE)
-      .exec("UPDATE tokens SET user = 'somebody-before'");
+      .exec("UPDATE tokens SET user = 'earlier-user'");
   node.start();
-  guest.ask("GET", "/v1/jobs", 401);
+  holder.call("GET", "/v1/jobs", 401);
 }
 
-// Made and revoked again and again: they count until they are forgotten, a day later.
-TEST(Tokens, AreBoundedAlsoWhenTheyAreRevoked) {
+// Revoked tokens count until they are deleted, a day later.
+TEST(Tokens, AreLimitedIncludingRevokedOnes) {
   Node node;
   node.start();
   auto client = http::Client::open(node.socket());
@@ -190,11 +193,10 @@ TEST(Tokens, AreBoundedAlsoWhenTheyAreRevoked) {
     ASSERT_TRUE(gone && gone->status == 200) << i;
     EXPECT_LT(text(gone->body, "expires"), text(made->body, "expires"));
   }
-  EXPECT_NE(text(make_token(node, {}, 409), "detail").find("which is the limit"),
-            std::string::npos);
+  EXPECT_NE(text(make_token(node, {}, 409), "detail").find("token limit of "), std::string::npos);
 }
 
-TEST(Tokens, WhatIsFollowedEndsWithThem) {
+TEST(Tokens, RevocationEndsLogStreams) {
   Node node;
   node.start();
   const auto job = node.submit("1g.5gb", "echo begun; sleep 1000");
@@ -203,54 +205,54 @@ TEST(Tokens, WhatIsFollowedEndsWithThem) {
   auto follower = http::Client::open(node.socket(), {.token = text(made, "secret")});
   ASSERT_TRUE(follower);
   bool begun = false;
-  // Its connection breaks: had the job ended, this would be no error.
+  // The connection is closed, which is an error because the job has not ended.
   const auto followed =
       follower->stream(cat("/v1/jobs/", job, "/logs?follow=true"), [&](const http::LogPiece&) {
         if (!std::exchange(begun, true)) {
           const auto id = made.at("id").to_number<std::uint64_t>();
-          node.ask("DELETE", cat("/v1/tokens/", id));
+          node.call("DELETE", cat("/v1/tokens/", id));
         }
         return true;
       });
   EXPECT_TRUE(begun);
   EXPECT_FALSE(followed);
-  Guest{node, text(made, "secret")}.ask("GET", "/v1/jobs", 401);
+  TokenClient{node, text(made, "secret")}.call("GET", "/v1/jobs", 401);
 }
 
-// Whoever waits with it is answered within the time in which followers are cut off.
-TEST(Tokens, WhatIsWaitedForEndsWithThem) {
+// Waiting requests are answered within the time in which streams are cut.
+TEST(Tokens, RevocationEndsWaits) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
   const auto job = node.submit("7g.40gb", "exec sleep 1000");
   node.await(job, "running");
   const json::value made = make_token(node, {});
-  const Guest guest{node, text(made, "secret")};
+  const TokenClient holder{node, text(made, "secret")};
   std::jthread waits([&] {
-    const json::value answer = guest.ask("GET", cat("/v1/jobs/", job, "/wait"), 401);
+    const json::value answer = holder.call("GET", cat("/v1/jobs/", job, "/wait"), 401);
     EXPECT_EQ(text(answer, "type"), "urn:tangram:unauthorized");
   });
   std::jthread leases([&] {
-    guest.ask("POST", "/v1/leases", 401, json::object{{"profile", "7g.40gb"}, {"wait", "1h"}});
+    holder.call("POST", "/v1/leases", 401, json::object{{"profile", "7g.40gb"}, {"wait", "1h"}});
   });
-  const auto count = [&] { return node.ask("GET", "/v1/leases").as_array().size(); };
+  const auto count = [&] { return node.call("GET", "/v1/leases").as_array().size(); };
   eventually("the lease waits", [&] { return count() == 1; });
-  node.ask("DELETE", cat("/v1/tokens/", made.at("id").to_number<std::uint64_t>()));
+  node.call("DELETE", cat("/v1/tokens/", made.at("id").to_number<std::uint64_t>()));
   waits.join();
   leases.join();
-  eventually("the lease is given up", [&] { return count() == 0; });
+  eventually("the lease has ended", [&] { return count() == 0; });
   EXPECT_EQ(node.state(job), "running");
 }
 
-// Neither the store nor the log nor the audit has a secret.
-TEST(Tokens, AreNowhereInClear) {
+// The store, the log and the audit log contain no secret.
+TEST(Tokens, AreNotStoredInPlainText) {
   Node node({.config = "[log]\nlevel = \"debug\"\n"});
   node.start();
   const std::string secret = text(make_token(node, {}), "secret");
-  const Guest guest{node, secret};
-  guest.ask("GET", "/v1/jobs", 200);
-  guest.ask("DELETE", "/v1/tokens/77", 404);
+  const TokenClient holder{node, secret};
+  holder.call("GET", "/v1/jobs", 200);
+  holder.call("DELETE", "/v1/tokens/77", 404);
   node.stop();
-  // What is behind the name and the number; it may have an underscore of its own.
+  // The part after the prefix and the ID; it may contain underscores.
   const std::string part = secret.substr(secret.find('_', secret.find('_') + 1) + 1);
   ASSERT_GT(part.size(), 30U);
   std::size_t files = 0;
@@ -265,50 +267,51 @@ TEST(Tokens, AreNowhereInClear) {
   EXPECT_GT(files, 2U);
 }
 
-TEST(Submissions, MayBeTheAdminsAffair) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+TEST(Submissions, CanBeRestrictedToAdmins) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
   Node node({.config = "[access]\nsubmit = \"admins\"\n"});
   node.start();
-  const Guest guest{node, text(make_token(node, {{"uid", nobody()}}), "secret")};
-  const json::value refused = guest.ask("POST", "/v1/jobs", 403, node.request("1g.5gb", "true"));
+  const TokenClient holder{node, text(make_token(node, {{"uid", nobody()}}), "secret")};
+  const json::value refused =
+      holder.call("POST", "/v1/jobs", 403, node.job_request("1g.5gb", "true"));
   EXPECT_NE(text(refused, "detail").find("access.submit"), std::string::npos) << refused;
-  guest.ask("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}});
-  const json::value taken =
-      node.ask("POST", "/v1/leases", 201,
-               json::object{{"profile", "1g.5gb"}, {"ttl", "1h"}, {"key", "k"}, {"uid", nobody()}});
-  EXPECT_EQ(guest.ask("GET", "/v1/leases?key=k", 200).at(0).at("uuid"), taken.at("uuid"));
-  EXPECT_EQ(node.ask("GET", "/v1/jobs?all=true").as_array().size(), 1U);
+  holder.call("POST", "/v1/leases", 403, json::object{{"profile", "1g.5gb"}});
+  const json::value taken = node.call(
+      "POST", "/v1/leases", 201,
+      json::object{{"profile", "1g.5gb"}, {"ttl", "1h"}, {"key", "k"}, {"uid", nobody()}});
+  EXPECT_EQ(holder.call("GET", "/v1/leases?key=k", 200).at(0).at("uuid"), taken.at("uuid"));
+  EXPECT_EQ(node.call("GET", "/v1/jobs?all=true").as_array().size(), 1U);
   node.submit("1g.5gb", "true");
 }
 
-TEST(AuditLog, SaysWhatCameOfIt) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+TEST(AuditLog, NamesTheResultsOfRequests) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
   Node node;
   node.start();
-  const auto job = node.submit("1g.5gb", "echo hush-hush; sleep 1000");
-  const json::value lease = node.ask(
+  const auto job = node.submit("1g.5gb", "echo hidden-text; sleep 1000");
+  const json::value lease = node.call(
       "POST", "/v1/leases", 201,
       json::object{{"profile", "1g.5gb"}, {"key", "slurm/7"}, {"uid", nobody()}, {"ttl", "1h"}});
   const json::value token = make_token(node, {{"uid", nobody()}, {"scope", "read"}});
-  node.ask("PATCH", "/v1/tuning", 200, json::object{{"threshold", "0.5"}});
-  node.ask("DELETE", cat("/v1/leases?key=slurm/7&uid=", nobody()));
-  std::vector<std::string> said;
+  node.call("PATCH", "/v1/tuning", 200, json::object{{"threshold", "0.5"}});
+  node.call("DELETE", cat("/v1/leases?key=slurm/7&uid=", nobody()));
+  std::vector<std::string> results;
   std::ifstream in(node.state_dir() + "/audit.log");
   for (std::string line; std::getline(in, line);) {
-    EXPECT_EQ(line.find("hush-hush"), std::string::npos) << line;
+    EXPECT_EQ(line.find("hidden-text"), std::string::npos) << line;
     EXPECT_EQ(line.find(text(token, "secret")), std::string::npos) << line;
-    said.push_back(text(json::parse(line), "what"));
+    results.push_back(text(json::parse(line), "what"));
   }
   const auto id = [](const json::value& of) { return of.at("id").to_number<std::uint64_t>(); };
   const std::string leased =
       cat("lease=", id(lease), " uid=", nobody(), " profile=1g.5gb key=slurm/7");
-  ASSERT_EQ(said.size(), 5U);
-  EXPECT_EQ(said[0], cat("job=", job));
-  EXPECT_EQ(said[1], leased);
-  EXPECT_EQ(said[2], cat("token=", id(token), " uid=", nobody(),
-                         " scope=read expires=", text(token, "expires")));
-  EXPECT_EQ(said[3], "threshold=0.5");
-  EXPECT_EQ(said[4], leased);
+  ASSERT_EQ(results.size(), 5U);
+  EXPECT_EQ(results[0], cat("job=", job));
+  EXPECT_EQ(results[1], leased);
+  EXPECT_EQ(results[2], cat("token=", id(token), " uid=", nobody(),
+                            " scope=read expires=", text(token, "expires")));
+  EXPECT_EQ(results[3], "threshold=0.5");
+  EXPECT_EQ(results[4], leased);
 }
 
 // A request with an idempotency key.
@@ -320,7 +323,8 @@ struct Submitted {
 Submitted submit_once(Node& node, const std::string& key, const json::object& request) {
   auto client = http::Client::open(node.socket());
   if (!client) return {};
-  const auto reply = client->exchange("POST", "/v1/jobs", request, http::Client::kPatience, key);
+  const auto reply =
+      client->exchange("POST", "/v1/jobs", request, http::Client::kDefaultTimeout, key);
   if (!reply) return {};
   Submitted result{.status = reply->status, .id = 0, .type = text(reply->body, "type")};
   if (const auto* id = reply->body.as_object().if_contains("id")) {
@@ -329,29 +333,29 @@ Submitted submit_once(Node& node, const std::string& key, const json::object& re
   return result;
 }
 
-TEST(Submissions, AreDoneOnceHoweverOftenTheyAreAsked) {
+TEST(Submissions, WithTheSameKeyMakeOneJob) {
   Node node;
   node.start();
-  const json::object request = node.request("1g.5gb", "true");
+  const json::object request = node.job_request("1g.5gb", "true");
   const Submitted first = submit_once(node, "a", request);
   EXPECT_EQ(first.status, 201);
-  const Submitted again = submit_once(node, "a", request);
-  EXPECT_EQ(again.status, 200);
-  EXPECT_EQ(again.id, first.id);
-  const Submitted other = submit_once(node, "a", node.request("1g.5gb", "false"));
+  const Submitted repeated = submit_once(node, "a", request);
+  EXPECT_EQ(repeated.status, 200);
+  EXPECT_EQ(repeated.id, first.id);
+  const Submitted other = submit_once(node, "a", node.job_request("1g.5gb", "false"));
   EXPECT_EQ(other.status, 422);
   EXPECT_EQ(other.type, "urn:tangram:key-reused");
   EXPECT_NE(submit_once(node, "b", request).id, first.id);
   node.kill();
   node.start();
   EXPECT_EQ(submit_once(node, "a", request).id, first.id);
-  EXPECT_EQ(node.ask("GET", "/v1/jobs?all=true").as_array().size(), 2U);
+  EXPECT_EQ(node.call("GET", "/v1/jobs?all=true").as_array().size(), 2U);
 }
 
-TEST(Submissions, OfTheSameKeyAtTheSameTimeAreOneJob) {
+TEST(Submissions, WithTheSameKeyAtTheSameTimeMakeOneJob) {
   Node node;
   node.start();
-  const json::object request = node.request("1g.5gb", "true");
+  const json::object request = node.job_request("1g.5gb", "true");
   for (int round = 0; round < 5; ++round) {
     std::vector<Submitted> results(16);
     std::vector<std::thread> callers;
@@ -366,7 +370,7 @@ TEST(Submissions, OfTheSameKeyAtTheSameTimeAreOneJob) {
     }
     EXPECT_EQ(created, 1);
   }
-  EXPECT_EQ(node.ask("GET", "/v1/jobs?all=true").as_array().size(), 5U);
+  EXPECT_EQ(node.call("GET", "/v1/jobs?all=true").as_array().size(), 5U);
 }
 
 }  // namespace

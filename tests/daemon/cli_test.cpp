@@ -1,5 +1,5 @@
-// The verbs of operators and of users who look, through the real program and the real daemon. One
-// rule: what is checked is what is printed and what the node shows afterwards.
+// Verbs of `tangram`, with the real program against the real daemon: what they print and what the
+// node shows afterwards.
 #include <csignal>
 
 #include <boost/json/array.hpp>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "background.hpp"
+#include "background_process.hpp"
 #include "base/text.hpp"
 #include "node.hpp"
 
@@ -42,11 +42,11 @@ class Cli : public ::testing::Test {
     EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
     return text;
   }
-  std::unique_ptr<Background> start(std::vector<std::string> words,
-                                    std::vector<std::string> variables = {}) {
+  std::unique_ptr<BackgroundProcess> start(std::vector<std::string> words,
+                                           std::vector<std::string> variables = {}) {
     words.insert(words.begin(), TANGRAM_BINARY);
     variables.insert(variables.end(), {cat("TANGRAM_SOCKET=", node_.socket()), "TZ=UTC"});
-    return std::make_unique<Background>(words, variables);
+    return std::make_unique<BackgroundProcess>(words, variables);
   }
 
   Node node_;
@@ -59,7 +59,7 @@ TEST_F(Cli, HoldAndRelease) {
   EXPECT_THAT(ok({"hold", std::to_string(next)}), StartsWith(cat("job ", next, " is held")));
   EXPECT_EQ(node_.state(next), "held");
   EXPECT_EQ(json_of({"release", std::to_string(next)}).at(0).at("state"), "queued");
-  EXPECT_THAT(refused({"hold", "999"}), HasSubstr("no job 999"));
+  EXPECT_THAT(refused({"hold", "999"}), HasSubstr("job 999: not found"));
   ok({"cancel", std::to_string(big)});
   EXPECT_EQ(node_.await(next, "over").at("exit_code"), 0);
 }
@@ -69,11 +69,11 @@ TEST_F(Cli, CordonAndUncordon) {
   EXPECT_THAT(ok({"gpus"}), HasSubstr("cordoned"));
   const auto job = node_.submit("1g.5gb", "true");
   EXPECT_THAT(node_.state(job), AnyOf("held", "queued"));
-  const json::value gpus = node_.ask("GET", "/v1/gpus");
+  const json::value gpus = node_.call("GET", "/v1/gpus");
   const std::string uuid(gpus.at(0).at("uuid").as_string());
   EXPECT_EQ(ok({"uncordon", uuid}), "GPU 0 is uncordoned\n");
   EXPECT_EQ(node_.await(job, "over").at("exit_code"), 0);
-  EXPECT_THAT(refused({"cordon", "7"}), HasSubstr("there is no GPU '7'; there is 0."));
+  EXPECT_THAT(refused({"cordon", "7"}), HasSubstr("GPU '7': not found; this node has GPU 0."));
 }
 
 TEST_F(Cli, DrainWaitsUntilTheGpuIsEmpty) {
@@ -81,22 +81,23 @@ TEST_F(Cli, DrainWaitsUntilTheGpuIsEmpty) {
   node_.await(job, "running");
   const auto drain = start({"drain", "0"});
   const std::string waiting = cat("tangram: waiting for job ", job, " to leave GPU 0\n");
-  eventually("it says what it waits for", [&] { return drain->err() == waiting; });
+  eventually("the job it waits for is reported", [&] { return drain->err() == waiting; });
   ok({"cancel", std::to_string(job)});
   EXPECT_EQ(drain->wait(), 0) << drain->err();
   EXPECT_EQ(drain->out(), "GPU 0 is drained\n");
   EXPECT_THAT(ok({"drain", "--no-wait", "0"}), HasSubstr("GPU 0 is draining"));
 }
 
-TEST_F(Cli, AnInterruptedDrainGoesOn) {
+TEST_F(Cli, AnInterruptedDrainContinues) {
   const auto job = node_.submit("1g.5gb", kForever);
   node_.await(job, "running");
   const auto drain = start({"drain", "0"});
-  eventually("it waits", [&] { return !drain->err().empty(); });
+  eventually("it reports waiting", [&] { return !drain->err().empty(); });
   drain->signal(SIGINT);
   EXPECT_EQ(drain->wait(), 130);
-  EXPECT_THAT(drain->err(), HasSubstr("GPU 0 goes on draining; `tangram uncordon` ends that."));
-  const json::value gpus = node_.ask("GET", "/v1/gpus");
+  EXPECT_THAT(drain->err(),
+              HasSubstr("GPU 0 continues draining; use `tangram uncordon` to stop it."));
+  const json::value gpus = node_.call("GET", "/v1/gpus");
   EXPECT_TRUE(gpus.at(0).at("draining").as_bool());
 }
 
@@ -121,11 +122,11 @@ TEST_F(Cli, ExplainAndWhatIf) {
   EXPECT_THAT(ok({"what-if", "-p", "7g.40gb"}), StartsWith("7g.40gb  would wait"));
   EXPECT_EQ(json_of({"what-if", "--gpu-memory", "4GiB"}).at("profile"), "1g.5gb");
   EXPECT_THAT(refused({"what-if", "-p", "7g.50gb"}), HasSubstr("7g.40gb"));
-  EXPECT_THAT(refused({"what-if"}), HasSubstr("say what the job would need"));
+  EXPECT_THAT(refused({"what-if"}), HasSubstr("no instance size given: use --profile"));
   EXPECT_THAT(refused({"what-if", "--gpu-memory", "big"}), HasSubstr("--gpu-memory: "));
 }
 
-TEST_F(Cli, EventsOfTheKeptPast) {
+TEST_F(Cli, StoredEvents) {
   const auto job = node_.submit("1g.5gb", "true");
   node_.await(job, "over");
   const std::string text = ok({"events", "--job", std::to_string(job)});
@@ -136,7 +137,7 @@ TEST_F(Cli, EventsOfTheKeptPast) {
   EXPECT_THAT(refused({"events", "--kind", "jobb"}), HasSubstr("did you mean job?"));
 }
 
-TEST_F(Cli, EventsGoOnAcrossARestart) {
+TEST_F(Cli, FollowingEventsSurvivesARestart) {
   const auto events = start({"events", "-f", "--after", "0", "--json"});
   const auto seen = [&] {
     std::vector<json::value> all;
@@ -146,7 +147,7 @@ TEST_F(Cli, EventsGoOnAcrossARestart) {
     return all;
   };
   const auto await_end_of = [&](std::uint64_t job) {
-    eventually("its end is seen", [&] {
+    eventually("the job.completed event is printed", [&] {
       const auto all = seen();
       return std::ranges::any_of(all, [&](const json::value& event) {
         return event.at("kind") == "job.completed" && event.at("job") == job;
@@ -169,11 +170,11 @@ TEST_F(Cli, HistoryAndUsage) {
   EXPECT_EQ(json_of({"history"}).as_array().size(), 2U);
   EXPECT_EQ(json_of({"history", "--state", "failed"}).at(0).at("id"), bad);
   EXPECT_EQ(json_of({"history", "--limit", "1"}).at(0).at("id"), bad);
-  EXPECT_EQ(ok({"history", "--until", "1d"}), "no jobs\n");
+  EXPECT_EQ(ok({"history", "--until", "1d"}), "No finished jobs match.\n");
   EXPECT_THAT(ok({"history", "--since", "1h", "--profile", "2g.10gb"}), HasSubstr("exited with 3"));
   EXPECT_THAT(ok({"usage", "--since", "1d"}), AllOf(HasSubstr("2g.10gb"), HasSubstr("all")));
   EXPECT_EQ(json_of({"usage"}).at("rows").as_array().size(), 2U);
-  EXPECT_THAT(refused({"usage", "--since", "soon"}), HasSubstr("--since: 'soon' is no moment"));
+  EXPECT_THAT(refused({"usage", "--since", "soon"}), HasSubstr("--since: invalid time 'soon'"));
 }
 
 TEST_F(Cli, Tokens) {
@@ -181,31 +182,31 @@ TEST_F(Cli, Tokens) {
   EXPECT_THAT(secret, MatchesRegex("tangram_[0-9]+_[A-Za-z0-9_-]{43}\n"));
   int code = 0;
   EXPECT_THAT(node_.tangram({"token", "create", "--ttl", "1h"}, &code),
-              HasSubstr("it is shown this once"));
+              HasSubstr("It is shown only once"));
   EXPECT_THAT(ok({"token", "list"}),
               AllOf(HasSubstr("ci"), HasSubstr("valid"), Not(HasSubstr(secret.substr(0, 20)))));
   const auto id = std::to_string(json_of({"token", "list"}).at(0).at("id").to_number<int>());
   EXPECT_EQ(ok({"token", "revoke", id}), cat("token ", id, " is revoked\n"));
   EXPECT_THAT(ok({"token", "list"}), HasSubstr("revoked"));
-  EXPECT_THAT(refused({"token", "create", "--user", "nobody-here"}), HasSubstr("no user"));
+  EXPECT_THAT(refused({"token", "create", "--user", "nobody-here"}), HasSubstr("user 'nobody-here': not found"));
 }
 
-TEST_F(Cli, ATokenIsShownAndItsScopeKept) {
+TEST_F(Cli, ATokenIsSentAndItsScopeApplies) {
   const auto job = node_.submit("1g.5gb", kForever);
   const std::string secret = ok({"token", "create", "-q", "--scope", "read"});
   const std::string file = node_.folder().write("token", secret);
-  const auto looks = start({"ps", "-q"}, {"TANGRAM_TOKEN_FILE=" + file});
-  EXPECT_EQ(looks->wait(), 0) << looks->err();
-  EXPECT_EQ(looks->out(), cat(job, "\n"));
-  const auto acts = start({"cancel", std::to_string(job)}, {"TANGRAM_TOKEN_FILE=" + file});
-  EXPECT_EQ(acts->wait(), 1);
-  EXPECT_THAT(acts->err(), AllOf(HasSubstr("scope"), Not(HasSubstr(secret.substr(0, 20)))));
+  const auto reader = start({"ps", "-q"}, {"TANGRAM_TOKEN_FILE=" + file});
+  EXPECT_EQ(reader->wait(), 0) << reader->err();
+  EXPECT_EQ(reader->out(), cat(job, "\n"));
+  const auto canceller = start({"cancel", std::to_string(job)}, {"TANGRAM_TOKEN_FILE=" + file});
+  EXPECT_EQ(canceller->wait(), 1);
+  EXPECT_THAT(canceller->err(), AllOf(HasSubstr("scope"), Not(HasSubstr(secret.substr(0, 20)))));
   const auto unknown = start({"ps"}, {"TANGRAM_TOKEN=tangram_1_nonsense"});
   EXPECT_EQ(unknown->wait(), 1);
   EXPECT_THAT(unknown->err(), AllOf(StartsWith("tangram: "), Not(HasSubstr("nonsense"))));
-  const auto nowhere = start({"ps"}, {"TANGRAM_TOKEN_FILE=/nonexistent"});
-  EXPECT_NE(nowhere->wait(), 0);
-  EXPECT_THAT(nowhere->err(), HasSubstr("/nonexistent"));
+  const auto missing_file = start({"ps"}, {"TANGRAM_TOKEN_FILE=/nonexistent"});
+  EXPECT_NE(missing_file->wait(), 0);
+  EXPECT_THAT(missing_file->err(), HasSubstr("/nonexistent"));
   std::string writer = ok({"token", "create", "-q"});
   writer.pop_back();
   const auto run = start({"run", "-p", "1g.5gb", "--", "env"}, {"TANGRAM_TOKEN=" + writer});
@@ -213,7 +214,7 @@ TEST_F(Cli, ATokenIsShownAndItsScopeKept) {
   EXPECT_THAT(run->out(), AllOf(HasSubstr("CUDA_VISIBLE_DEVICES"), Not(HasSubstr(writer))));
 }
 
-TEST_F(Cli, WatchRepeatsUntilItIsInterrupted) {
+TEST_F(Cli, WatchRepeatsUntilInterrupted) {
   const auto watch = start({"status", "-w", "0.1"});
   const auto answers = [&] {
     const std::string text = watch->out();
@@ -223,17 +224,17 @@ TEST_F(Cli, WatchRepeatsUntilItIsInterrupted) {
   };
   eventually("it repeats", [&] { return answers() > 2; });
   node_.stop();
-  eventually("it says that the daemon is gone",
+  eventually("it reports that the daemon is gone",
              [&] { return watch->out().find("cannot reach tangramd") != std::string::npos; });
   node_.start();
   const std::size_t before = answers();
-  eventually("it goes on", [&] { return answers() > before; });
+  eventually("it continues", [&] { return answers() > before; });
   watch->signal(SIGINT);
   EXPECT_EQ(watch->wait(), 0) << watch->err();
   EXPECT_THAT(refused({"ps", "--watch", "0"}), HasSubstr("--watch"));
 }
 
-TEST_F(Cli, ErrorsThatPeopleMeet) {
+TEST_F(Cli, CommonErrors) {
   EXPECT_THAT(refused({"submit", "-p", "2g.11gb", "--", "x"}), HasSubstr("2g.10gb"));
   EXPECT_THAT(refused({"hodl", "1"}), HasSubstr("did you mean `tangram hold`?"));
   EXPECT_THAT(refused({"top"}), HasSubstr("top needs a terminal"));

@@ -1,6 +1,6 @@
-// What must survive when something dies: the daemon, a shim, a job, the store's disk, the machine.
-// One rule: after every death the books are held against the machine: no acknowledged job lost,
-// none run twice, every exit status right, no instance and no process left over.
+// What must survive a crash of the daemon, a shim or a job, a full disk or a reboot. After each,
+// the daemon's records are compared with the machine: no acknowledged job is lost, none ran twice,
+// every exit status is right, no instance and no process is left over.
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -32,7 +32,7 @@ std::string until(const std::string& file, int code) {
   return cat("echo begun; while [ ! -e ", file, " ]; do sleep 0.02; done; exit ", code);
 }
 
-TEST(Crash, ADaemonThatIsKilledFindsItsJobsAgain) {
+TEST(Crash, AKilledDaemonRecoversItsJobs) {
   Node node;
   node.start();
   const auto running = node.submit("2g.10gb", until(node.at("go"), 7));
@@ -53,8 +53,8 @@ TEST(Crash, ADaemonThatIsKilledFindsItsJobsAgain) {
   EXPECT_EQ(node.output(running), "begun\n");
 }
 
-// Another binary, elsewhere: neither the shims nor the store care where the daemon lies.
-TEST(Crash, AnUpgradeToANewBinaryIsNotNoticedByJobs) {
+// A binary in another folder: neither the shims nor the store depend on the daemon's path.
+TEST(Crash, AnUpgradeToANewBinaryDoesNotAffectJobs) {
   namespace fs = std::filesystem;
   Node node;
   const fs::path old = fs::path(TANGRAMD_BINARY).parent_path();
@@ -77,7 +77,7 @@ TEST(Crash, AnUpgradeToANewBinaryIsNotNoticedByJobs) {
   EXPECT_EQ(node.await(id, "over").at("exit_code"), 3);
 }
 
-TEST(Crash, AJobWhoseShimIsKilledIsEndedWholeAndSaysSo) {
+TEST(Crash, AJobWhoseShimIsKilledFailsWithAllItsProcesses) {
   Node node;
   node.start();
   const auto id = node.submit("1g.5gb", "setsid sleep 1000 & sleep 1000 & echo up; wait");
@@ -85,14 +85,14 @@ TEST(Crash, AJobWhoseShimIsKilledIsEndedWholeAndSaysSo) {
   ASSERT_EQ(node.shims().size(), 1U);
   ::kill(node.shims().front(), SIGKILL);
   const json::object job = node.await(id, "failed");
-  EXPECT_EQ(text(job, "reason"), "supervisor lost");
+  EXPECT_EQ(text(job, "reason"), "shim lost");
   EXPECT_TRUE(job.at("exit_code").is_null());
   EXPECT_TRUE(node.run_processes().empty());
   // The instance can be used again.
   EXPECT_EQ(node.await(node.submit("1g.5gb", "true"), "over").at("exit_code"), 0);
 }
 
-TEST(Crash, AShimKilledWhileNoDaemonRunsIsNoticedLater) {
+TEST(Crash, AShimKilledWhileNoDaemonRunsIsDetectedAtTheStart) {
   Node node;
   node.start();
   const auto id = node.submit("1g.5gb", "sleep 1000 & wait");
@@ -101,7 +101,7 @@ TEST(Crash, AShimKilledWhileNoDaemonRunsIsNoticedLater) {
   ASSERT_EQ(node.shims().size(), 1U);
   ::kill(node.shims().front(), SIGKILL);
   node.start();
-  EXPECT_EQ(text(node.await(id, "failed"), "reason"), "supervisor lost");
+  EXPECT_EQ(text(node.await(id, "failed"), "reason"), "shim lost");
   EXPECT_TRUE(node.run_processes().empty());
 }
 
@@ -124,7 +124,7 @@ TEST(Crash, ARebootIsRecognised) {
   EXPECT_EQ(node.job(again).at("restarts"), 1);
 }
 
-TEST(Crash, AStoreThatIsDamagedIsRefusedWithTheWayOut) {
+TEST(Crash, ADamagedStoreIsRefusedWithAdvice) {
   Node node;
   node.start();
   node.await(node.submit("1g.5gb", "true"), "over");
@@ -151,7 +151,7 @@ TEST(Crash, ASecondDaemonIsRefused) {
   EXPECT_NE(ended.err.find("another"), std::string::npos) << ended.err;
 }
 
-// A small disk of its own for the state; only root can have one.
+// A small file system for the state; needs root to mount it.
 class SmallDisk {
  public:
   explicit SmallDisk(const std::string& where) : where_(where) {
@@ -187,13 +187,13 @@ class SmallDisk {
 TEST(Crash, AFullDiskLosesNothing) {
   Node node;
   const SmallDisk disk(node.state_dir());
-  if (!disk.is_mounted()) GTEST_SKIP() << "only root can mount a small disk";
+  if (!disk.is_mounted()) GTEST_SKIP() << "needs root to mount a small file system";
   node.start();
   const auto id = node.submit("2g.10gb", until(node.at("go"), 21));
   node.await(id, "running");
   disk.fill();
   eventually("submissions are refused", [&] {
-    auto refused = node.try_ask("POST", "/v1/jobs", node.request("1g.5gb", "true"));
+    auto refused = node.try_call("POST", "/v1/jobs", node.job_request("1g.5gb", "true"));
     return !refused;
   });
   node.folder().write("go", "");
@@ -204,10 +204,10 @@ TEST(Crash, AFullDiskLosesNothing) {
   EXPECT_EQ(node.await(next, "over").at("exit_code"), 0);
 }
 
-TEST(Crash, AStoreThatCannotBeWrittenIsSaidAtTheStart) {
+TEST(Crash, AReadOnlyStoreIsReportedAtTheStart) {
   Node node;
   const SmallDisk disk(node.state_dir());
-  if (!disk.is_mounted()) GTEST_SKIP() << "only root can mount a small disk";
+  if (!disk.is_mounted()) GTEST_SKIP() << "needs root to mount a small file system";
   node.start();
   const auto id = node.submit("1g.5gb", "exit 4");
   node.await(id, "over");
@@ -220,7 +220,7 @@ TEST(Crash, AStoreThatCannotBeWrittenIsSaidAtTheStart) {
   EXPECT_EQ(node.job(id).at("exit_code"), 4);
 }
 
-TEST(Crash, AGpuThatFallsOffFailsItsJobsAndIsLeftAlone) {
+TEST(Crash, AGpuThatFallsOffTheBusFailsItsJobs) {
   Node node;
   node.start();
   const auto id = node.submit("7g.40gb", "sleep 1000");
@@ -231,10 +231,10 @@ TEST(Crash, AGpuThatFallsOffFailsItsJobsAndIsLeftAlone) {
   EXPECT_EQ(node.await(node.submit("7g.40gb", "true"), "over").at("exit_code"), 0);
 }
 
-// The short form; `tools/chaos --rounds 200 --seed N` is the long one.
+// The short form; the program chaos (chaos_main.cpp) is the long one.
 TEST(Crash, KilledAtRandomMomentsUnderLoad) {
   const ChaosResult result = run_chaos({.rounds = 12, .seed = 1});
-  EXPECT_EQ(result.complaints, std::vector<std::string>());
+  EXPECT_EQ(result.violations, std::vector<std::string>());
   EXPECT_GT(result.acknowledged, 30U);
 }
 

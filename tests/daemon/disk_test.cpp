@@ -1,7 +1,6 @@
-// The daemon and a disk that hangs or fails (slow_disk.cpp): who looks at what is on the disk is
-// served all the same, others are told what is not yet there only when that takes too long; whoever
-// asked for something is answered when it is on the disk and not before; and nothing is lost or
-// done twice.
+// The daemon on a disk that hangs or fails (slow_disk.cpp). Requests about durable data are served
+// as usual; those about data that is not durable yet wait, for a limited time; a change is
+// acknowledged only when it is durable; and nothing is lost or done twice.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
 #include "store/store.hpp"
 
@@ -22,23 +21,23 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-class Disk : public ::testing::Test {
+class DiskFault : public ::testing::Test {
  protected:
-  Disk() {
+  DiskFault() {
     node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", "LD_PRELOAD=" TANGRAM_SLOW_DISK,
                           "ASAN_OPTIONS=verify_asan_link_order=0",
                           "TANGRAM_SLOW_DISK=" + node.at("disk")});
     node.start();
     held = node.submit("1g.5gb", "true", {{"hold", true}});
   }
-  ~Disk() override {
+  ~DiskFault() override {
     recover();
-    if (asker.joinable()) asker.join();
+    if (submitter.joinable()) submitter.join();
   }
-  Disk(const Disk&) = delete;
-  Disk& operator=(const Disk&) = delete;
-  Disk(Disk&&) = delete;
-  Disk& operator=(Disk&&) = delete;
+  DiskFault(const DiskFault&) = delete;
+  DiskFault& operator=(const DiskFault&) = delete;
+  DiskFault(DiskFault&&) = delete;
+  DiskFault& operator=(DiskFault&&) = delete;
 
   void hang() const { std::ofstream(node.at("disk.hang")); }
   void fail() const { std::ofstream(node.at("disk.fail")); }
@@ -46,24 +45,24 @@ class Disk : public ::testing::Test {
     std::filesystem::remove(node.at("disk.hang"));
     std::filesystem::remove(node.at("disk.fail"));
   }
-  // A submission that is answered when it is.
-  void submit_meanwhile() {
-    asker = std::jthread([this] {
+  // Submits a job in another thread and returns when it is in the store, durable or not.
+  void submit_in_background() {
+    submitter = std::jthread([this] {
       auto client = http::Client::open(node.socket());
-      reply = client->request("POST", "/v1/jobs", request(), kLong, "once");
+      reply = client->request("POST", "/v1/jobs", request(), kTimeout, "once");
       answered = true;
     });
-    eventually("it is in the store", [&] { return stored(2).has_value(); });
+    eventually("the job is in the store", [&] { return stored(2).has_value(); });
   }
-  // As the store has it, on the disk or not.
+  // The job in the store, durable or not.
   [[nodiscard]] std::optional<store::JobRow> stored(std::uint64_t id) const {
     const auto store = store::Store::open(node.state_dir() + "/tangram.db", {.read_only = true});
     return store ? (*store)->job(id).value() : std::nullopt;
   }
   [[nodiscard]] json::object request() const {
-    return node.request("2g.10gb", "true", {{"hold", true}});
+    return node.job_request("2g.10gb", "true", {{"hold", true}});
   }
-  std::size_t jobs() { return node.ask("GET", "/v1/jobs").as_array().size(); }
+  std::size_t jobs() { return node.call("GET", "/v1/jobs").as_array().size(); }
   std::string events() {
     auto client = http::Client::open(node.socket());
     std::string kinds;
@@ -78,65 +77,66 @@ class Disk : public ::testing::Test {
 
   Node node;
   std::uint64_t held = 0;
-  std::jthread asker;
+  std::jthread submitter;
   std::atomic<bool> answered = false;
-  Result<http::ClientReply> reply = failed("nobody was asked.");
+  Result<http::ClientReply> reply = failed("no request was made");
 };
 
-TEST_F(Disk, WhileItHangsOthersAreServed) {
+TEST_F(DiskFault, HangingDoesNotBlockRequestsAboutDurableData) {
   const std::string before = events();
   hang();
-  submit_meanwhile();
+  submit_in_background();
   for (int i = 0; i < 200; ++i) {
     EXPECT_EQ(node.state(held), "held");
-    node.ask("GET", "/healthz");
+    node.call("GET", "/healthz");
   }
-  EXPECT_EQ(events(), before);  // it has not happened yet
-  node.ask("GET", "/v1/gpus");  // a while later
+  EXPECT_EQ(events(), before);   // the submission is not durable yet
+  node.call("GET", "/v1/gpus");  // waits for the longest time that a request waits for durability
   EXPECT_EQ(node.state(2), "held");
   EXPECT_FALSE(answered);
   recover();
-  asker.join();
+  submitter.join();
   ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(reply->status, 201);
   EXPECT_EQ(events(), before + "job.submitted job.held ");
 }
 
-// Whoever sees a job's end finds the event of it: what he sees is on the disk.
-TEST_F(Disk, ThatIsSlowShowsNobodyWhatIsNotOnIt) {
+// A response reports only durable state, so the event of a listed job can be read.
+TEST_F(DiskFault, ASlowDiskDelaysResponsesUntilTheirDataIsDurable) {
   const std::string before = events();
   hang();
-  submit_meanwhile();
+  submit_in_background();
   std::jthread recovers([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // less than anybody waits
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(200));  // less than a request waits for durability
     recover();
   });
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(jobs(), 2U);
   if (std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(900)) {
-    GTEST_SKIP() << "the machine stood still for longer than anybody waits for the disk";
+    GTEST_SKIP() << "the machine paused for longer than a request waits for durability";
   }
   EXPECT_EQ(events(), before + "job.submitted job.held ");
 }
 
-TEST_F(Disk, ThatFailsIsSaidAndAskedAgain) {
+TEST_F(DiskFault, AFailureIsReportedAndRetried) {
   fail();
-  submit_meanwhile();
-  eventually("it is said",
+  submit_in_background();
+  eventually("the error is logged",
              [&] { return node.log().find("Input/output error") < node.log().size(); });
-  const json::value ready = node.ask("GET", "/readyz", 503);
-  EXPECT_THAT(json::serialize(ready), HasSubstr("cannot put the store"));
+  const json::value ready = node.call("GET", "/readyz", 503);
+  EXPECT_THAT(json::serialize(ready), HasSubstr("cannot sync the store"));
   const json::value refused =
-      node.ask("POST", "/v1/jobs", 503, node.request("1g.5gb", "true", {{"hold", true}}));
+      node.call("POST", "/v1/jobs", 503, node.job_request("1g.5gb", "true", {{"hold", true}}));
   EXPECT_THAT(json::serialize(refused), HasSubstr("Input/output error"));
   EXPECT_FALSE(answered);
   recover();
-  asker.join();
+  submitter.join();
   ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(reply->status, 201);
   EXPECT_EQ(jobs(), 2U);
-  node.ask("GET", "/readyz");
-  EXPECT_THAT(node.log(), HasSubstr("the store can be written again"));
+  node.call("GET", "/readyz");
+  EXPECT_THAT(node.log(), HasSubstr("the store is writable again"));
   node.stop();
   int code = -1;
   const std::string replayed =
@@ -144,111 +144,111 @@ TEST_F(Disk, ThatFailsIsSaidAndAskedAgain) {
   EXPECT_EQ(code, 0) << replayed;
 }
 
-// The first batch after a failure begins the log anew, which must not hold up the loop either.
-TEST_F(Disk, ThatHangsRightAfterItFailedHoldsUpNobody) {
+// The first batch after a failure rewrites the WAL, which must not block the event loop either.
+TEST_F(DiskFault, HangingRightAfterAFailureBlocksNoOtherRequest) {
   fail();
-  submit_meanwhile();
-  eventually("it is said",
+  submit_in_background();
+  eventually("the error is logged",
              [&] { return node.log().find("Input/output error") < node.log().size(); });
   recover();
-  asker.join();
+  submitter.join();
   ASSERT_TRUE(reply) << reply.error().message;
   hang();
-  asker = std::jthread([this] {
+  submitter = std::jthread([this] {
     auto client = http::Client::open(node.socket());
-    reply = client->request("POST", "/v1/jobs/2/cancel", std::nullopt, kLong);
+    reply = client->request("POST", "/v1/jobs/2/cancel", std::nullopt, kTimeout);
   });
-  eventually("it is on its way", [&] { return stored(2).value().over; });
+  eventually("the cancellation is in the store", [&] { return stored(2).value().over; });
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(node.state(held), "held");
-    node.ask("GET", "/healthz");
+    node.call("GET", "/healthz");
   }
   recover();
-  asker.join();
+  submitter.join();
   ASSERT_TRUE(reply) << reply.error().message;
 }
 
-// A token that leaked must not be good for as long as a disk is bad.
-TEST_F(Disk, ThatFailsKeepsNoTokenAlive) {
-  const auto made = node.ask("POST", "/v1/tokens", 201, json::object{});
-  const std::string it = cat("/v1/tokens/", made.at("id").to_number<std::uint64_t>());
+// Revoking a leaked token must work even while the disk fails.
+TEST_F(DiskFault, AFailureDoesNotKeepTokensValid) {
+  const auto created = node.call("POST", "/v1/tokens", 201, json::object{});
+  const std::string target = cat("/v1/tokens/", created.at("id").to_number<std::uint64_t>());
   const auto status = [&] {
-    const std::string secret(made.at("secret").as_string());
-    const auto shown =
+    const std::string secret(created.at("secret").as_string());
+    const auto reply_with_token =
         http::Client::open(node.socket(), {.token = secret})->exchange("GET", "/v1/gpus");
-    return shown ? shown->status : 0;
+    return reply_with_token ? reply_with_token->status : 0;
   };
   EXPECT_EQ(status(), 200);
   fail();
-  submit_meanwhile();
-  eventually("it is said",
+  submit_in_background();
+  eventually("the error is logged",
              [&] { return node.log().find("Input/output error") < node.log().size(); });
-  const json::value gone = node.ask("DELETE", it);
-  EXPECT_TRUE(gone.at("revoked").as_bool());
-  EXPECT_THAT(json::serialize(gone.at("unsaved")), HasSubstr("Input/output error"));
+  const json::value revoked = node.call("DELETE", target);
+  EXPECT_TRUE(revoked.at("revoked").as_bool());
+  EXPECT_THAT(json::serialize(revoked.at("unsaved")), HasSubstr("Input/output error"));
   EXPECT_EQ(status(), 401);
-  EXPECT_THAT(node.tangram({"token", "revoke", it.substr(it.rfind('/') + 1)}),
-              HasSubstr("a crash could still undo that"));
-  EXPECT_FALSE(node.ask("GET", "/v1/tokens").at(0).at("unsaved").is_null());
+  EXPECT_THAT(node.tangram({"token", "revoke", target.substr(target.rfind('/') + 1)}),
+              HasSubstr("but not saved yet: "));
+  EXPECT_FALSE(node.call("GET", "/v1/tokens").at(0).at("unsaved").is_null());
   recover();
-  asker.join();
-  eventually("it is on the disk",
-             [&] { return node.ask("GET", "/v1/tokens").at(0).at("unsaved").is_null(); });
+  submitter.join();
+  eventually("the revocation is durable",
+             [&] { return node.call("GET", "/v1/tokens").at(0).at("unsaved").is_null(); });
   node.kill();
   node.start();
   EXPECT_EQ(status(), 401);
-  EXPECT_TRUE(node.ask("DELETE", it).at("unsaved").is_null());
+  EXPECT_TRUE(node.call("DELETE", target).at("unsaved").is_null());
 }
 
-// The disk begins to fail while it is asked: whoever waits is told so.
-TEST_F(Disk, ThatHangsOverARevocationIsSaid) {
-  const auto made = node.ask("POST", "/v1/tokens", 201, json::object{});
-  const std::string it = cat("/v1/tokens/", made.at("id").to_number<std::uint64_t>());
+// The disk begins to hang during the request: the response says that the change is not durable.
+TEST_F(DiskFault, ARevocationThatIsNotDurableIsReported) {
+  const auto created = node.call("POST", "/v1/tokens", 201, json::object{});
+  const std::string target = cat("/v1/tokens/", created.at("id").to_number<std::uint64_t>());
   hang();
-  asker = std::jthread([&] {
-    reply = http::Client::open(node.socket())->request("DELETE", it, std::nullopt, kLong);
+  submitter = std::jthread([&] {
+    reply = http::Client::open(node.socket())->request("DELETE", target, std::nullopt, kTimeout);
   });
-  asker.join();
+  submitter.join();
   ASSERT_TRUE(reply) << reply.error().message;
   EXPECT_EQ(reply->status, 200);
-  EXPECT_THAT(json::serialize(reply->body), HasSubstr("the disk has not taken in the store"));
+  EXPECT_THAT(json::serialize(reply->body), HasSubstr("fsync of"));
   recover();
-  eventually("it is on the disk",
-             [&] { return node.ask("GET", "/v1/tokens").at(0).at("unsaved").is_null(); });
+  eventually("the revocation is durable",
+             [&] { return node.call("GET", "/v1/tokens").at(0).at("unsaved").is_null(); });
 }
 
-// Nobody waits without end to hear that nothing can be done.
-TEST_F(Disk, ThatHangsForLongIsSaid) {
+// Requests do not wait forever for a hanging disk: they are refused with the reason.
+TEST_F(DiskFault, HangingForLongIsReported) {
   hang();
-  submit_meanwhile();
-  eventually("a wish is refused", [&] {
+  submit_in_background();
+  eventually("the daemon is not ready", [&] {
     const auto ready = http::Client::open(node.socket())->exchange("GET", "/readyz");
     return ready && ready->status == 503;
   });
-  const json::value why = node.ask("POST", "/v1/jobs/1/cancel", 503);
-  EXPECT_THAT(json::serialize(why), HasSubstr("the disk has not taken in the store"));
+  const json::value why = node.call("POST", "/v1/jobs/1/cancel", 503);
+  EXPECT_THAT(json::serialize(why), HasSubstr("fsync of"));
   EXPECT_EQ(node.state(held), "held");
   EXPECT_FALSE(answered);
   recover();
-  asker.join();
+  submitter.join();
   ASSERT_TRUE(reply) << reply.error().message;
-  node.ask("GET", "/readyz");
-  node.ask("POST", "/v1/jobs/1/cancel", 202);
+  node.call("GET", "/readyz");
+  node.call("POST", "/v1/jobs/1/cancel", 202);
 }
 
-// What nobody was told of may be there or not; with the same key it is there once.
-TEST_F(Disk, AsSomeoneDiesMeanwhileNothingIsDoneTwice) {
+// An unacknowledged submission may exist or not; repeated with the same key it exists once.
+TEST_F(DiskFault, ACrashWhileHangingDoesNothingTwice) {
   hang();
-  submit_meanwhile();
+  submit_in_background();
   node.kill();
-  asker.join();
+  submitter.join();
   EXPECT_FALSE(reply);
   recover();
   node.start();
   auto client = http::Client::open(node.socket());
-  const auto again = client->request("POST", "/v1/jobs", request(), kLong, "once");
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_EQ(again->body.at("id").to_number<std::uint64_t>(), 2U);
+  const auto repeated = client->request("POST", "/v1/jobs", request(), kTimeout, "once");
+  ASSERT_TRUE(repeated) << repeated.error().message;
+  EXPECT_EQ(repeated->body.at("id").to_number<std::uint64_t>(), 2U);
   EXPECT_EQ(jobs(), 2U);
 }
 

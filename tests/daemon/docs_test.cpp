@@ -1,7 +1,6 @@
-// The examples of the documents, run: each document in its order in one shell, against a real
-// daemon on an emulated node, or against the daemon that the document itself starts. What is typed
-// must succeed, and print what the document shows. One rule: a document is right when this test
-// says so.
+// Runs the examples of the documents: those of each document in order, in one shell, against a real
+// daemon on an emulated node or against the daemon that the document itself starts. Each command
+// must succeed and print what the document shows.
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -15,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "document.hpp"
+#include "markdown.hpp"
 #include "node.hpp"
 #include "program.hpp"
 
@@ -24,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Who starts the daemon of a document.
-enum class Daemon : std::uint8_t { kThere, kOwn };
+// Whether the test starts a daemon, or the document does.
+enum class Daemon : std::uint8_t { kStarted, kOwn };
 
 struct Document {
   const char* file;
@@ -42,8 +41,8 @@ std::vector<Example> examples_in(const fs::path& file) {
   return examples;
 }
 
-// The shell of a reader who stands in the folder of the sources, with what was built in it. Its
-// home is the node's folder; what it starts ends with the node, by the mark in the environment.
+// The shell of a reader in the source folder after a build. Its HOME is the node's folder;
+// processes that it starts are marked in their environment, so that they end with the node.
 class Shell {
  public:
   explicit Shell(const Node& node) : node_(node) {
@@ -58,20 +57,20 @@ class Shell {
     }
   }
 
-  void type(const std::vector<std::string>& commands) const {
+  void run(const std::vector<std::string>& commands) const {
     std::string script =
         cat("cd ", node_.at("."), "\nPATH=", fs::path(TANGRAM_BINARY).parent_path().string(),
             ":$PATH\n");
     for (std::size_t i = 0; i < commands.size(); ++i) {
-      node_.folder().write(cat("typed.", i), commands[i]);
-      script += cat("eval \"$(<", node_.at(cat("typed.", i)), ")\" >", node_.at(cat("out.", i)),
+      node_.folder().write(cat("command.", i), commands[i]);
+      script += cat("eval \"$(<", node_.at(cat("command.", i)), ")\" >", node_.at(cat("out.", i)),
                     " 2>&1; echo $? >", node_.at(cat("code.", i)), "\n");
     }
     const Ended ended =
         run_program("/bin/bash", {node_.folder().write("script", script)}, "", environment());
     EXPECT_EQ(ended.err, "");
   }
-  [[nodiscard]] std::string printed(std::size_t i) const {
+  [[nodiscard]] std::string output(std::size_t i) const {
     return node_.folder().read(cat("out.", i));
   }
   [[nodiscard]] std::string code(std::size_t i) const {
@@ -94,21 +93,21 @@ class Shell {
 
 class Examples : public testing::TestWithParam<Document> {};
 
-TEST_P(Examples, PrintWhatTheySay) {
+TEST_P(Examples, PrintTheDocumentedOutput) {
   const auto examples = examples_in(fs::path(TANGRAM_SOURCE_DIR) / GetParam().file);
   ASSERT_FALSE(examples.empty());
   Node node({.emulate = "2xA100-40GB"});
-  if (GetParam().daemon == Daemon::kThere) node.start();
+  if (GetParam().daemon == Daemon::kStarted) node.start();
   const Shell shell(node);
   std::vector<std::string> commands;
   for (const Example& each : examples) commands.push_back(each.command);
-  shell.type(commands);
+  shell.run(commands);
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const std::string got = shell.printed(i);
+    const std::string output = shell.output(i);
     SCOPED_TRACE(cat(GetParam().file, ":", examples[i].line, ": $ ", examples[i].command,
-                     "\nprints\n", got));
-    ASSERT_EQ(shell.code(i), "0\n");  // what follows would fail for it
-    ASSERT_TRUE(!examples[i].expected || prints(*examples[i].expected, got));
+                     "\nprints\n", output));
+    ASSERT_EQ(shell.code(i), "0\n");  // later examples depend on it
+    ASSERT_TRUE(!examples[i].expected || matches_output(*examples[i].expected, output));
   }
 }
 
@@ -119,27 +118,27 @@ std::string name_of(const testing::TestParamInfo<Document>& document) {
 }
 
 constexpr Document kDocuments[] = {
-    {"README.md", Daemon::kOwn},         {"docs/api.md", Daemon::kThere},
-    {"docs/cli.md", Daemon::kThere},     {"docs/daemon.md", Daemon::kOwn},
-    {"docs/emulator.md", Daemon::kOwn},  {"docs/jobs.md", Daemon::kThere},
-    {"docs/metrics.md", Daemon::kThere}, {"docs/model-file.md", Daemon::kOwn},
-    {"docs/moving.md", Daemon::kThere},  {"docs/simulator.md", Daemon::kOwn},
+    {"README.md", Daemon::kOwn},           {"docs/api.md", Daemon::kStarted},
+    {"docs/cli.md", Daemon::kStarted},     {"docs/daemon.md", Daemon::kOwn},
+    {"docs/emulator.md", Daemon::kOwn},    {"docs/jobs.md", Daemon::kStarted},
+    {"docs/metrics.md", Daemon::kStarted}, {"docs/model-file.md", Daemon::kOwn},
+    {"docs/moving.md", Daemon::kStarted},  {"docs/simulator.md", Daemon::kOwn},
     {"docs/tutorial.md", Daemon::kOwn}};
 
 INSTANTIATE_TEST_SUITE_P(Docs, Examples, testing::ValuesIn(kDocuments), name_of);
 
 const std::set<std::string> kLanguages = {"", "console", "sh", "toml", "yaml", "json", "text"};
 
-TEST(Documents, RunEveryExampleOrSayWhyNot) {
-  std::map<fs::path, Daemon> run;
+TEST(Documents, RunEveryExampleOrGiveAReason) {
+  std::map<fs::path, Daemon> tested;
   for (const Document& each : kDocuments) {
-    run.emplace(fs::path(TANGRAM_SOURCE_DIR) / each.file, each.daemon);
+    tested.emplace(fs::path(TANGRAM_SOURCE_DIR) / each.file, each.daemon);
   }
   for (const fs::path& file : all_documents(TANGRAM_SOURCE_DIR)) {
     for (const Block& block : blocks_of(file)) {
       SCOPED_TRACE(cat(file.string(), ":", block.line));
       if (!block.not_run.empty()) continue;
-      EXPECT_TRUE(examples_of(block).empty() || run.contains(file)) << "nobody runs this";
+      EXPECT_TRUE(examples_of(block).empty() || tested.contains(file)) << "this example is not run";
       EXPECT_TRUE(kLanguages.contains(block.language)) << "unknown language: " << block.language;
       if (!block.language.empty()) continue;
       for (const std::string& line : block.lines) {
@@ -160,11 +159,11 @@ std::vector<std::string> command_words(const std::string& line) {
   return words;
 }
 
-class Helps {
+class HelpTexts {
  public:
   const std::string& of(const std::string& verbs) {
-    const auto [at, fresh] = known_.try_emplace(verbs);
-    if (fresh) {
+    const auto [at, is_new] = texts_.try_emplace(verbs);
+    if (is_new) {
       std::istringstream in(verbs);
       std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
       words.emplace_back("--help");
@@ -174,10 +173,10 @@ class Helps {
   }
 
  private:
-  std::map<std::string, std::string> known_;
+  std::map<std::string, std::string> texts_;
 };
 
-void expect_known(Helps& helps, const std::vector<std::string>& words) {
+void expect_existing(HelpTexts& helps, const std::vector<std::string>& words) {
   std::string verbs = words[1];
   EXPECT_NE(helps.of(verbs).find("Usage: tangram " + verbs), std::string::npos) << verbs;
   for (std::size_t i = 2; i < words.size() && !words[i].starts_with('-'); ++i) {
@@ -191,22 +190,22 @@ void expect_known(Helps& helps, const std::vector<std::string>& words) {
   }
 }
 
-// Every command in the documents, whether it is run or not, has verbs and options that there are.
-TEST(Documents, NameVerbsAndOptionsThatThereAre) {
-  Helps helps;
-  int looked = 0;
+// Every command in the documents, run or not, uses existing verbs and options.
+TEST(Documents, NameExistingVerbsAndOptions) {
+  HelpTexts helps;
+  int checked = 0;
   for (const fs::path& file : all_documents(TANGRAM_SOURCE_DIR)) {
     for (const Block& block : blocks_of(file)) {
       for (const Example& each : examples_of(block)) {
         const auto words = command_words(each.command);
         if (words.size() < 2) continue;
         SCOPED_TRACE(cat(file.string(), ":", each.line, ": ", each.command));
-        ++looked;
-        expect_known(helps, words);
+        ++checked;
+        expect_existing(helps, words);
       }
     }
   }
-  EXPECT_GT(looked, 100);
+  EXPECT_GT(checked, 100);
 }
 
 }  // namespace

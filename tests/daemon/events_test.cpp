@@ -1,5 +1,5 @@
-// Events as a follower has them, through kills of the daemon: none lost, none doubled, no gap in
-// their numbers.
+// Following events while the daemon is killed and restarted: no event is lost or repeated, and
+// event numbers have no gaps.
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
 #include "store/store.hpp"
 
@@ -18,20 +18,20 @@ namespace {
 
 namespace json = boost::json;
 
-struct Seen {
+struct SeenEvent {
   std::uint64_t id = 0;
   std::string kind;
   std::optional<std::uint64_t> job = {};
 };
 
-std::vector<Seen> read_events(Node& node, const std::string& query) {
-  std::vector<Seen> all;
+std::vector<SeenEvent> read_events(Node& node, const std::string& query) {
+  std::vector<SeenEvent> all;
   auto client = http::Client::open(node.socket());
   if (!client) return all;
   const auto done =
       client->events("/v1/events?follow=false&" + query, [&](const http::EventPiece& piece) {
         const json::value event = json::parse(piece.data);
-        Seen seen{.id = piece.id, .kind = std::string(piece.kind)};
+        SeenEvent seen{.id = piece.id, .kind = std::string(piece.kind)};
         if (event.as_object().contains("job") && event.at("job").is_number()) {
           seen.job = event.at("job").to_number<std::uint64_t>();
         }
@@ -44,12 +44,12 @@ std::vector<Seen> read_events(Node& node, const std::string& query) {
 
 std::vector<std::string> kinds_of(Node& node, std::uint64_t job) {
   std::vector<std::string> kinds;
-  const std::vector<Seen> all = read_events(node, cat("after=0&job=", job));
-  for (const Seen& each : all) kinds.push_back(each.kind);
+  const std::vector<SeenEvent> all = read_events(node, cat("after=0&job=", job));
+  for (const SeenEvent& each : all) kinds.push_back(each.kind);
   return kinds;
 }
 
-TEST(Events, TellTheLifeOfAJob) {
+TEST(Events, DescribeTheStatesOfAJob) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
   const auto good =
@@ -65,7 +65,7 @@ TEST(Events, TellTheLifeOfAJob) {
   EXPECT_EQ(kinds_of(node, bad).back(), "job.failed");
   const auto stopped = node.submit("1g.5gb", "sleep 1000");
   node.await(stopped, "running");
-  node.ask("POST", cat("/v1/jobs/", stopped, "/cancel"), 202);
+  node.call("POST", cat("/v1/jobs/", stopped, "/cancel"), 202);
   node.await(stopped, "over");
   const auto end = kinds_of(node, stopped);
   ASSERT_GE(end.size(), 2U);
@@ -74,7 +74,7 @@ TEST(Events, TellTheLifeOfAJob) {
   EXPECT_EQ(read_events(node, "after=0&kind=gpu").size(), 1U);
 }
 
-TEST(Events, AreNumberedWithoutGapsOverKills) {
+TEST(Events, AreNumberedWithoutGapsAcrossKills) {
   Node node;
   node.start();
   std::uint64_t last = 0;
@@ -82,14 +82,14 @@ TEST(Events, AreNumberedWithoutGapsOverKills) {
     for (int i = 0; i < 5; ++i) node.submit("1g.5gb", "true");
     round % 2 == 0 ? node.kill() : node.stop();
     node.start();
-    const std::vector<Seen> all = read_events(node, "after=0");
+    const std::vector<SeenEvent> all = read_events(node, "after=0");
     for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].id, i + 1);
     EXPECT_GT(all.size(), last);
     last = all.size();
   }
 }
 
-// Goes on where it was, as a client does who lost its connection.
+// Follows events, and after a lost connection resumes after the last event.
 class Follower {
  public:
   explicit Follower(const std::string& socket)
@@ -103,7 +103,7 @@ class Follower {
   Follower& operator=(Follower&&) = delete;
 
   [[nodiscard]] std::uint64_t last() const { return last_; }
-  // Gives the numbers it has seen.
+  // Returns the event numbers it has read.
   std::vector<std::uint64_t> stop() {
     {
       const std::lock_guard lock(mutex_);
@@ -134,25 +134,25 @@ class Follower {
 
   std::atomic<std::uint64_t> last_ = 0;
   std::atomic<bool> done_ = false;
-  std::mutex mutex_;  // of the client
+  std::mutex mutex_;  // guards client_
   std::optional<http::Client> client_;
   std::vector<std::uint64_t> ids_;
   std::thread thread_;
 };
 
-TEST(Events, AFollowerThatComesBackSeesEveryOneOnce) {
+TEST(Events, AFollowerThatReconnectsReadsEachEventOnce) {
   Node node;
   node.start();
   Follower follower(node.socket());
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 10; ++i) node.submit("1g.5gb", "true");
     const std::uint64_t before = follower.last();
-    eventually("it follows", [&] { return follower.last() > before; });
+    eventually("it reads events", [&] { return follower.last() > before; });
     node.kill();
     node.start();
   }
   for (int i = 0; i < 3; ++i) node.await(node.submit("1g.5gb", "true"), "over");
-  node.kill();  // now nothing more happens
+  node.kill();  // no more events from here on
   std::uint64_t last = 0;
   {
     auto store = store::Store::open(node.state_dir() + "/tangram.db", {.read_only = true});
@@ -160,7 +160,7 @@ TEST(Events, AFollowerThatComesBackSeesEveryOneOnce) {
     last = (*store)->last_event();
   }
   node.start();
-  eventually("it has seen all", [&] { return follower.last() >= last; });
+  eventually("it has read all events", [&] { return follower.last() >= last; });
   const std::vector<std::uint64_t> ids = follower.stop();
   ASSERT_GE(ids.size(), last);
   for (std::size_t i = 0; i < last; ++i) ASSERT_EQ(ids[i], i + 1);

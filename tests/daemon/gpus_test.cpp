@@ -1,6 +1,6 @@
-// What happens to GPUs, through the real daemon: others' instances, Xids, MIG mode after a reboot,
-// faults of the driver, change of tuning. One rule: provoked at the emulated driver, seen at the
-// daemon's door.
+// Changes of GPUs, through the real daemon: foreign instances, Xids, MIG mode after a reboot,
+// driver faults, changes of the tuning. They are caused in the emulated driver and observed through
+// the API.
 #include <algorithm>
 #include <csignal>
 
@@ -17,7 +17,7 @@ namespace json = boost::json;
 constexpr const char* kQuick = "[device]\nobserve_every = \"100ms\"\n";
 
 json::object gpu(Node& node, std::size_t index) {
-  const json::value all = node.ask("GET", "/v1/gpus");
+  const json::value all = node.call("GET", "/v1/gpus");
   return all.as_array().at(index).as_object();
 }
 
@@ -32,11 +32,11 @@ std::vector<std::string> states(Node& node, std::size_t index) {
   return found;
 }
 
-TEST(Gpus, InstancesOfOthersAreLeftAloneAndCountedAsTaken) {
+TEST(Gpus, ForeignInstancesAreKeptAndCountAsOccupied) {
   Node node({.emulate = "1xA100-40GB", .config = kQuick});
   node.start();
   node.tangram({"emulate", "fault", "foreign", "0", "3g.20gb@4"});
-  eventually("it is seen",
+  eventually("the foreign instance is seen",
              [&] { return states(node, 0) == std::vector<std::string>{"3g.20gb@4 foreign"}; });
   const auto small = node.submit("2g.10gb", "true");
   EXPECT_EQ(node.await(small, "over").at("exit_code"), 0);
@@ -60,7 +60,7 @@ TEST(Gpus, AFatalXidCordonsAndAnotherDoesNot) {
   EXPECT_EQ(node.await(id, "over").at("gpu"), 1);
   node.kill();
   node.start();
-  EXPECT_TRUE(gpu(node, 0).at("cordoned").as_bool());  // a restart is no repair
+  EXPECT_TRUE(gpu(node, 0).at("cordoned").as_bool());  // a restart does not repair the GPU
 }
 
 TEST(Gpus, ARebootTakesACordonedGpuBackIntoService) {
@@ -100,7 +100,7 @@ TEST(Gpus, AFailedCreationIsTriedElsewhere) {
   EXPECT_EQ(job.at("restarts"), 0);
 }
 
-TEST(Gpus, ADriverThatHangsOnOneGpuStopsNoOther) {
+TEST(Gpus, ADriverThatHangsOnOneGpuDoesNotBlockAnother) {
   Node node({.config = "[device]\nobserve_every = \"100ms\"\nchange_time = \"300ms\"\n"
                        "in_use_time = \"50ms\"\n"});
   node.start();
@@ -114,31 +114,31 @@ TEST(Gpus, ADriverThatHangsOnOneGpuStopsNoOther) {
   EXPECT_EQ(gpu(node, 0).at("health"), "ok");
 }
 
-// Nobody sees what is on that GPU, and all that is on the other: who leaves an instance there has
-// left it, and the next one gets it.
-TEST(Gpus, ADriverThatHangsWhenItIsAskedAboutOneGpuBlindsNobodyForAnother) {
+// The daemon cannot see that GPU's instances, but those of the other: an instance released there is
+// given to the next lease.
+TEST(Gpus, AHangingPollOfOneGpuDoesNotAffectAnother) {
   Node node({.config = "[device]\nobserve_every = \"100ms\"\nchange_time = \"300ms\"\n"
                        "in_use_time = \"50ms\"\n"});
   node.start();
   node.await(node.submit("7g.40gb", "sleep 1000"), "running");
   const json::object wanted{{"profile", "3g.20gb"}, {"ttl", "1h"}};
-  const json::value lease = node.ask("POST", "/v1/leases", 201, wanted);
+  const json::value lease = node.call("POST", "/v1/leases", 201, wanted);
   ASSERT_EQ(lease.at("gpu"), 1);
   node.tangram({"emulate", "fault", "call", "nvmlDeviceGetGpuInstances=hang:600000", "--gpu", "0",
                 "--times", "1"});
   eventually("it is unresponsive", [&] { return gpu(node, 0).at("health") == "unresponsive"; });
   const std::string path = cat("/v1/leases/", lease.at("id").to_number<int>());
-  node.ask("DELETE", path);
-  eventually("it is released", [&] { return node.ask("GET", path).at("state") == "over"; });
-  const json::value next = node.ask("POST", "/v1/leases", 201, wanted);
+  node.call("DELETE", path);
+  eventually("it is released", [&] { return node.call("GET", path).at("state") == "over"; });
+  const json::value next = node.call("POST", "/v1/leases", 201, wanted);
   EXPECT_EQ(next.at("uuid"), lease.at("uuid"));
   node.tangram({"emulate", "fault", "foreign", "1", "1g.5gb@0"});
-  eventually("a stranger is seen", [&] { return states(node, 1).size() == 2; });
+  eventually("the foreign instance is seen", [&] { return states(node, 1).size() == 2; });
   EXPECT_EQ(gpu(node, 1).at("health"), "ok");
   EXPECT_EQ(gpu(node, 0).at("health"), "unresponsive");
 }
 
-TEST(Gpus, AGpuThatIsBackIsInServiceWhileTheDriverHangsOverItsEvents) {
+TEST(Gpus, ARecoveredGpuIsInServiceWhileRegisteringEventsHangs) {
   Node node({.config = "[device]\nobserve_every = \"100ms\"\nfatal_xids = [48]\n"});
   node.start();
   node.tangram({"emulate", "fault", "fall-off", "0"});
@@ -150,15 +150,15 @@ TEST(Gpus, AGpuThatIsBackIsInServiceWhileTheDriverHangsOverItsEvents) {
   EXPECT_EQ(node.await(node.submit("7g.40gb", "true"), "over").at("gpu"), 0);
 }
 
-TEST(Gpus, MigModeThatIsSwitchedOnMeanwhileBringsAGpu) {
-  const files::testing::Folder folder;
+TEST(Gpus, AGpuIsAddedWhenItsMigModeIsSwitchedOn) {
+  const os::testing::Folder folder;
   Node node({.emulate = folder.write("node.toml", "[[gpu]]\nmodel = \"H100-80GB\"\nmig = false\n"),
              .config = kQuick});
   node.start();
   EXPECT_EQ(gpu(node, 0).at("mig"), "off");
   node.tangram({"device", "prepare"});
   node.tangram({"emulate", "fault", "foreign", "0", "3g.40gb@4"});
-  eventually("it is known, and what stands on it", [&] {
+  eventually("the GPU and its instance are seen", [&] {
     const json::object seen = gpu(node, 0);
     return seen.contains("instances") && seen.at("instances").as_array().size() == 1;
   });
@@ -172,15 +172,15 @@ TEST(Gpus, TuningIsReadAgainOnSighup) {
   node.folder().write("tangram.toml",
                       "[scheduler]\nthreshold = \"0.75\"\nplacement = \"best-fit\"\n");
   node.reload();
-  eventually("it is taken over", [&] {
-    const json::value status = node.ask("GET", "/v1/status");
+  eventually("the tuning is applied", [&] {
+    const json::value status = node.call("GET", "/v1/status");
     return status.at("threshold") == "0.75" && status.at("placement") == "best-fit";
   });
   node.folder().write("tangram.toml", "[scheduler]\nthreshold = \"7\"\n");
   node.reload();
   eventually("the mistake is logged",
-             [&] { return node.log().find("was not taken over") != std::string::npos; });
-  EXPECT_EQ(node.ask("GET", "/v1/status").at("threshold"), "0.75");
+             [&] { return node.log().find("configuration not reloaded") != std::string::npos; });
+  EXPECT_EQ(node.call("GET", "/v1/status").at("threshold"), "0.75");
 }
 
 }  // namespace

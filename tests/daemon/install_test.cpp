@@ -1,6 +1,6 @@
-// What `cmake --install` puts on a machine: everything that the guide (docs/daemon.md), the unit
-// and the manual name, and programs that find each other there. One rule: what is looked at was
-// installed, below a root of its own and with another prefix than the usual one.
+// `cmake --install` puts everything on a machine that the guide (docs/daemon.md), the unit and the
+// manual name, and the installed programs find each other. Installs below a folder of the test,
+// with another prefix than the default.
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -30,13 +30,13 @@ class Installed : public ::testing::Test {
                     {cat("DESTDIR=", root_.at("root"))});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
   }
-  // Where a path of the machine lies in the test.
+  // The path in the test's root for a path on the installed system.
   [[nodiscard]] std::string at(const std::string& path) const { return root_.at("root") + path; }
   [[nodiscard]] std::string below(const std::string& path) const {
     return at(cat(kPrefix, "/", path));
   }
 
-  files::testing::Folder root_;
+  os::testing::Folder root_;
 };
 
 std::set<std::string> matches(const std::string& text, const std::string& pattern) {
@@ -48,12 +48,12 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
   return found;
 }
 
-// The options in a text of roff, where a hyphen is "\-".
+// The options in a manual page's source, where a hyphen is "\-".
 std::set<std::string> options_of_page(const std::string& page) {
   return matches(std::regex_replace(page, std::regex(R"(\\-)"), "-"), R"(\\fB(--[a-z-]+)\\fR)");
 }
 
-TEST_F(Installed, EverythingThatTheGuideAndTheUnitNameIsThere) {
+TEST_F(Installed, EveryFileThatTheGuideAndTheUnitNameExists) {
   const std::string guide = read_text(TANGRAM_SOURCE_DIR "/docs/daemon.md") +
                             read_text(TANGRAM_SOURCE_DIR "/docs/metrics.md");
   const auto named = matches(guide, "/usr/local/([A-Za-z0-9_./-]+[A-Za-z0-9_])");
@@ -72,7 +72,7 @@ TEST_F(Installed, EverythingThatTheGuideAndTheUnitNameIsThere) {
   }
 }
 
-TEST_F(Installed, ThePageOfTheDaemonHasItsOptions) {
+TEST_F(Installed, TheManualPageListsTheDaemonsOptions) {
   const std::string path = below("share/man/man8/tangramd.8");
   const std::string page = read_text(path);
   EXPECT_THAT(page, Not(HasSubstr("@")));
@@ -82,7 +82,7 @@ TEST_F(Installed, ThePageOfTheDaemonHasItsOptions) {
   if (!fs::exists("/usr/bin/groff")) GTEST_SKIP() << "groff is not installed";
   const Ended set = run_program("/usr/bin/groff", {"-man", "-Tutf8", "-ww", "-P-cbou", path});
   EXPECT_EQ(set.err, "");
-  // Its words are those of the help.
+  // It describes options as --help does.
   const auto words = [](const std::string& text) {
     return std::regex_replace(text, std::regex("\\s+"), " ");
   };
@@ -91,8 +91,8 @@ TEST_F(Installed, ThePageOfTheDaemonHasItsOptions) {
   }
 }
 
-// The shim, the endpoint and the emulated driver are found from where the daemon lies.
-TEST_F(Installed, TheDaemonStartsFromThere) {
+// The daemon finds the shim, the endpoint and the emulated driver relative to its own path.
+TEST_F(Installed, TheDaemonStarts) {
   Node node({.emulate = "1xA100-40GB", .program = below("bin/tangramd")});
   node.start();
   const Ended run = run_program(below("bin/tangram"),
@@ -103,7 +103,7 @@ TEST_F(Installed, TheDaemonStartsFromThere) {
   const auto service = node.submit("1g.5gb", "while :; do sleep 0.05; done",
                                    {{"kind", "service"}, {"endpoint", {{"mode", "tcp"}}}});
   node.await(service, "running");
-  eventually("its endpoint is there", [&] { return node.endpoints().size() == 1; });
+  eventually("its endpoint runs", [&] { return node.endpoints().size() == 1; });
   const std::string program = fs::read_symlink(cat("/proc/", node.endpoints().at(0), "/exe"));
   EXPECT_EQ(program, below("libexec/tangram/tangram-endpoint"));
   EXPECT_EQ(fs::read_symlink(cat("/proc/", node.shims().at(0), "/exe")),

@@ -1,5 +1,5 @@
-// What a job finds in its environment, and what docs/jobs.md says it finds. One rule: the job
-// itself says what it has.
+// The environment variables of a job are those that docs/jobs.md lists. The jobs of the test record
+// their own environment.
 #include <map>
 #include <regex>
 #include <set>
@@ -17,8 +17,8 @@ namespace {
 namespace json = boost::json;
 using Environment = std::map<std::string, std::string>;
 
-// Each run writes its environment into a file of its own, under the name of its run.
-constexpr const char* kTell =
+// Each run writes its environment to a file that is named after the run.
+constexpr const char* kRecord =
     "env > $NOTES/part.$TANGRAM_RUN_ID; "
     "mv $NOTES/part.$TANGRAM_RUN_ID $NOTES/run.$TANGRAM_RUN_ID; ";
 
@@ -29,12 +29,13 @@ class JobEnvironment : public ::testing::Test {
                        const std::string& first = "") {
     more["environment"] = {
         {"PATH", "/usr/bin:/bin"}, {"NODE_UNDER_TEST", node_.socket()}, {"NOTES", node_.at(".")}};
-    return node_.submit("1g.5gb", cat(first, kTell, script), more);
+    return node_.submit("1g.5gb", cat(first, kRecord, script), more);
   }
-  // What the n-th run of this node said, without what the test gave it and the shell adds.
+  // The environment of the n-th run on this node, without what the test and the shell add.
   Environment of_run(int run) {
     const std::string name = cat("run.", run);
-    eventually(cat("run ", run, " has told"), [&] { return node_.folder().has(name); });
+    eventually(cat("run ", run, " has recorded its environment"),
+               [&] { return node_.folder().has(name); });
     Environment found;
     std::istringstream lines(node_.folder().read(name));
     for (std::string line; std::getline(lines, line);) {
@@ -50,10 +51,10 @@ class JobEnvironment : public ::testing::Test {
   Node node_{{.emulate = "2xA100-40GB", .config = "[scheduler]\nmigration = \"off\"\n"}};
 };
 
-// The names in the table of "What a job finds".
+// The names in the table of "Environment of a job".
 std::set<std::string> documented() {
   const std::string text = read_text(TANGRAM_SOURCE_DIR "/docs/jobs.md");
-  const auto begin = text.find("## What a job finds");
+  const auto begin = text.find("## Environment of a job");
   const std::string section = text.substr(begin, text.find("\n## ", begin + 1) - begin);
   std::set<std::string> names;
   std::istringstream lines(section);
@@ -68,7 +69,7 @@ std::set<std::string> documented() {
   return names;
 }
 
-TEST_F(JobEnvironment, IsWhatTheDocumentSays) {
+TEST_F(JobEnvironment, IsAsDocumented) {
   node_.await(submit("true"), "over");
   const auto service = submit("sleep 1000", {{"kind", "service"}});
   node_.await(service, "running");
@@ -77,9 +78,9 @@ TEST_F(JobEnvironment, IsWhatTheDocumentSays) {
       "while :; do sleep 0.02; done",
       {{"move", {{"way", "checkpoint"}}}}, "trap ': > $TANGRAM_CHECKPOINT/saved' USR1; ");
   node_.await(moved, "running");
-  of_run(3);  // it is ready to save
-  node_.ask("POST", cat("/v1/jobs/", moved, "/move"), 202,
-            json::object{{"to", {{"gpu", 1}, {"start", 0}}}});
+  of_run(3);  // it has set its trap
+  node_.call("POST", cat("/v1/jobs/", moved, "/move"), 202,
+             json::object{{"to", {{"gpu", 1}, {"start", 0}}}});
   std::set<std::string> found;
   for (int run = 1; run <= 4; ++run) {
     for (const auto& [name, value] : of_run(run)) found.insert(name);
@@ -87,8 +88,8 @@ TEST_F(JobEnvironment, IsWhatTheDocumentSays) {
   EXPECT_EQ(found, documented());
 }
 
-TEST_F(JobEnvironment, NamesTheInstanceAndThePlace) {
-  const auto id = submit("sleep 1000", {{"name", "told"}});
+TEST_F(JobEnvironment, NamesTheInstanceAndTheSlot) {
+  const auto id = submit("sleep 1000", {{"name", "named"}});
   const json::object job = node_.await(id, "running");
   Environment env = of_run(1);
   const std::string uuid(job.at("uuid").as_string());
@@ -102,7 +103,7 @@ TEST_F(JobEnvironment, NamesTheInstanceAndThePlace) {
   EXPECT_EQ(env["TANGRAM_START"], std::to_string(job.at("start").to_number<int>()));
   EXPECT_EQ(env["TANGRAM_PROFILE"], "1g.5gb");
   EXPECT_EQ(env["TANGRAM_JOB_ID"], std::to_string(id));
-  EXPECT_EQ(env["TANGRAM_JOB_NAME"], "told");
+  EXPECT_EQ(env["TANGRAM_JOB_NAME"], "named");
   EXPECT_EQ(env["TANGRAM_RESTARTS"], "0");
 }
 

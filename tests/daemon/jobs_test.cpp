@@ -1,5 +1,5 @@
-// Jobs as users have them: real processes on instances of the emulated node, through the real
-// daemon. One rule: what is checked is what a user sees, or what the machine shows.
+// Jobs as users see them: real processes on instances of the emulated node, through the real
+// daemon.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -31,10 +31,10 @@ TEST(Jobs, RunToTheirEndWithTheirOwnExitCode) {
   EXPECT_EQ(node.output(good, "stderr"), "err\n");
   EXPECT_EQ(node.await(bad, "over").at("exit_code"), 42);
   EXPECT_EQ(node.state(bad), "failed");
-  const json::object hit = node.await(killed, "over");
-  EXPECT_TRUE(hit.at("exit_code").is_null());
-  EXPECT_EQ(hit.at("exit_signal"), SIGSEGV);
-  EXPECT_EQ(text(hit, "reason"), "ended by SIGSEGV");
+  const json::object signalled = node.await(killed, "over");
+  EXPECT_TRUE(signalled.at("exit_code").is_null());
+  EXPECT_EQ(signalled.at("exit_signal"), SIGSEGV);
+  EXPECT_EQ(text(signalled, "reason"), "ended by SIGSEGV");
 }
 
 TEST(Jobs, FindTheirInstanceInTheirEnvironment) {
@@ -51,7 +51,7 @@ TEST(Jobs, FindTheirInstanceInTheirEnvironment) {
   EXPECT_TRUE(text(job, "uuid").starts_with("MIG-"));
 }
 
-TEST(Jobs, WaitTheirTurnAndReuseWhatIsIdle) {
+TEST(Jobs, WaitInTheQueueAndReuseIdleInstances) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
   const auto first =
@@ -59,36 +59,36 @@ TEST(Jobs, WaitTheirTurnAndReuseWhatIsIdle) {
   const auto second = node.submit("7g.40gb", "true");
   node.await(first, "running");
   EXPECT_EQ(node.state(second), "queued");
-  EXPECT_NE(text(node.job(second), "reason").find("no GPU has room"), std::string::npos);
+  EXPECT_NE(text(node.job(second), "reason").find("waiting for a free 7g.40gb"), std::string::npos);
   node.folder().write("go", "");
   EXPECT_EQ(node.await(second, "over").at("exit_code"), 0);
   EXPECT_EQ(node.instances(), std::vector<std::string>{"0 7g.40gb@0"});
   EXPECT_EQ(node.job(first).at("uuid"), node.job(second).at("uuid"));
 }
 
-TEST(Jobs, WhatCannotBeExecutedSaysWhy) {
+TEST(Jobs, ThatCannotBeExecutedGiveTheReason) {
   Node node;
   node.start();
-  json::object request = node.request("1g.5gb", "");
+  json::object request = node.job_request("1g.5gb", "");
   request["command"] = {"no-such-program"};
-  const auto id = node.ask("POST", "/v1/jobs", 201, request).at("id").to_number<std::uint64_t>();
+  const auto id = node.call("POST", "/v1/jobs", 201, request).at("id").to_number<std::uint64_t>();
   const json::object job = node.await(id, "failed");
   EXPECT_EQ(job.at("exit_code"), 127);
   EXPECT_NE(text(job, "reason").find("no-such-program"), std::string::npos) << text(job, "reason");
   EXPECT_NE(text(job, "reason").find("No such file"), std::string::npos);
 }
 
-TEST(Jobs, AreRefusedWhereTheyCannotBeServed) {
+TEST(Jobs, AreRefusedIfNoGpuHasTheirProfile) {
   Node node;
   node.start();
-  const auto wrong = node.ask("POST", "/v1/jobs", 422, node.request("2g.11gb", "true"));
+  const auto wrong = node.call("POST", "/v1/jobs", 422, node.job_request("2g.11gb", "true"));
   EXPECT_NE(text(wrong.as_object(), "detail").find("did you mean 2g.10gb"), std::string::npos);
-  json::object memory = node.request("", "true", {{"gpu_memory", "16GiB"}});
+  json::object memory = node.job_request("", "true", {{"gpu_memory", "16GiB"}});
   memory.erase("profile");
-  const auto id = node.ask("POST", "/v1/jobs", 201, memory).at("id").to_number<std::uint64_t>();
+  const auto id = node.call("POST", "/v1/jobs", 201, memory).at("id").to_number<std::uint64_t>();
   EXPECT_EQ(text(node.await(id, "over"), "profile"), "3g.20gb");
   memory["gpu_memory"] = "80GiB";
-  node.ask("POST", "/v1/jobs", 422, memory);
+  node.call("POST", "/v1/jobs", 422, memory);
 }
 
 TEST(Jobs, ThatIgnoreSigtermAreKilledAfterTheirGrace) {
@@ -97,13 +97,13 @@ TEST(Jobs, ThatIgnoreSigtermAreKilledAfterTheirGrace) {
   const auto id = node.submit("1g.5gb", "trap '' TERM; echo up; while :; do sleep 0.1; done",
                               {{"grace", "300ms"}});
   eventually("it is up", [&] { return node.output(id) == "up\n"; });
-  node.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+  node.call("POST", cat("/v1/jobs/", id, "/cancel"), 202);
   const json::object job = node.await(id, "cancelled");
   EXPECT_EQ(job.at("exit_signal"), SIGKILL);
   EXPECT_TRUE(node.run_processes().empty());
 }
 
-TEST(Jobs, ThatForkAndDetachAreEndedWhole) {
+TEST(Jobs, ThatForkAndDetachEndWithAllProcesses) {
   Node node;
   node.start();
   const auto id = node.submit(
@@ -147,7 +147,7 @@ TEST(Jobs, ServicesAreRunningWhenTheirProbeSaysSo) {
   EXPECT_EQ(node.state(id), "starting");
   node.folder().write("ready", "");
   node.await(id, "running");
-  node.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+  node.call("POST", cat("/v1/jobs/", id, "/cancel"), 202);
   node.await(id, "cancelled");
 }
 
@@ -167,7 +167,7 @@ TEST(Jobs, HeldJobsWaitUntilTheyAreCancelled) {
   node.start();
   const auto id = node.submit("1g.5gb", "true", {{"hold", true}});
   EXPECT_EQ(node.state(id), "held");
-  node.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+  node.call("POST", cat("/v1/jobs/", id, "/cancel"), 202);
   node.await(id, "cancelled");
 }
 

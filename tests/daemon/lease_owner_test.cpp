@@ -1,6 +1,6 @@
-// Leases that one takes for another, as a prolog does: who finds them, who may change them, and
-// that keys of different people never meet. One rule: root takes, the owner looks, and nobody else
-// is in the way.
+// Leases taken for another user, as a prolog does: who finds them, who may change them, and keys of
+// different users, which are independent of each other. Only the taker changes a lease; its owner
+// may read it.
 #include <map>
 #include <optional>
 #include <pwd.h>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
 
 namespace tangram::tests {
@@ -36,15 +36,15 @@ std::uint32_t uid_of(const char* name) {
 class LeaseOwners : public testing::Test {
  protected:
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+    if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
     node_.start();
     for (const std::uint32_t uid : {owner_, other_}) {
       tokens_[uid] =
-          text(node_.ask("POST", "/v1/tokens", 201, json::object{{"uid", uid}}), "secret");
+          text(node_.call("POST", "/v1/tokens", 201, json::object{{"uid", uid}}), "secret");
     }
   }
 
-  // As that user, by his token.
+  // A request with that user's token.
   json::value as(std::uint32_t uid, const std::string& method, const std::string& target,
                  int status, const std::optional<json::value>& body = std::nullopt) {
     auto client = http::Client::open(node_.socket(), {.token = tokens_.at(uid)});
@@ -57,20 +57,20 @@ class LeaseOwners : public testing::Test {
     return reply->body;
   }
 
-  [[nodiscard]] static json::object wish(std::optional<std::uint32_t> uid = std::nullopt) {
+  [[nodiscard]] static json::object lease_request(std::optional<std::uint32_t> uid = std::nullopt) {
     json::object request{{"profile", "1g.5gb"}, {"key", "slurm/4712"}, {"ttl", "1h"}};
     if (uid) request["uid"] = *uid;
     return request;
   }
 
   json::value prolog(int status = 201) {
-    return node_.ask("POST", "/v1/leases", status, wish(owner_));
+    return node_.call("POST", "/v1/leases", status, lease_request(owner_));
   }
   json::value epilog(int status) {
-    return node_.ask("DELETE", cat("/v1/leases?key=slurm/4712&uid=", owner_), status);
+    return node_.call("DELETE", cat("/v1/leases?key=slurm/4712&uid=", owner_), status);
   }
   std::string state(std::uint64_t id) {
-    return text(node_.ask("GET", cat("/v1/leases/", id)), "state");
+    return text(node_.call("GET", cat("/v1/leases/", id)), "state");
   }
 
   std::uint32_t owner_ = uid_of("nobody");
@@ -79,7 +79,7 @@ class LeaseOwners : public testing::Test {
   Node node_;
 };
 
-TEST_F(LeaseOwners, MayLookAndNoMore) {
+TEST_F(LeaseOwners, MayOnlyRead) {
   const json::value lease = prolog();
   const std::string it = cat("/v1/leases/", id_of(lease));
   EXPECT_EQ(text(lease, "user"), "nobody");
@@ -92,27 +92,27 @@ TEST_F(LeaseOwners, MayLookAndNoMore) {
   EXPECT_NE(text(refused, "detail").find("taken by root for nobody"), std::string::npos) << refused;
   as(owner_, "POST", it + "/renew", 403, json::object{{"ttl", "1s"}});
   as(owner_, "POST", cat("/v1/jobs/", id_of(lease), "/cancel"), 403);
-  as(owner_, "DELETE", "/v1/leases?key=slurm/4712", 204);  // he took none
+  as(owner_, "DELETE", "/v1/leases?key=slurm/4712", 204);  // the owner took none
   as(owner_, "DELETE", "/v1/leases?key=slurm/4712&uid=0", 403);
-  // To others it is an outline.
+  // Other users see an outline.
   EXPECT_TRUE(as(other_, "GET", it, 200).at("environment").as_object().empty());
   EXPECT_EQ(state(id_of(lease)), "granted");
-  node_.ask("POST", it + "/renew", 200, json::object{{"ttl", "2h"}});
+  node_.call("POST", it + "/renew", 200, json::object{{"ttl", "2h"}});
   EXPECT_EQ(id_of(epilog(200)), id_of(lease));
 }
 
-// Somebody else was there before with the same key; and the owner himself, too.
-TEST_F(LeaseOwners, AreNotMistakenForOneAnother) {
-  const std::uint64_t others = id_of(as(other_, "POST", "/v1/leases", 201, wish()));
-  const std::uint64_t own = id_of(as(owner_, "POST", "/v1/leases", 201, wish()));
-  const std::uint64_t taken = id_of(prolog());  // a new one, and it says so
+// Another user, and the owner, have leases with the same key already.
+TEST_F(LeaseOwners, HaveIndependentKeys) {
+  const std::uint64_t others = id_of(as(other_, "POST", "/v1/leases", 201, lease_request()));
+  const std::uint64_t own = id_of(as(owner_, "POST", "/v1/leases", 201, lease_request()));
+  const std::uint64_t taken = id_of(prolog());  // 201: a new one
   EXPECT_EQ(id_of(prolog(200)), taken);
   const std::string named = cat("/v1/leases?key=slurm/4712&uid=", owner_);
-  const json::value seen = node_.ask("GET", named);
+  const json::value seen = node_.call("GET", named);
   ASSERT_EQ(seen.as_array().size(), 2U);
   EXPECT_EQ(id_of(seen.at(0)), taken);
   EXPECT_EQ(id_of(as(owner_, "GET", "/v1/leases?key=slurm/4712", 200).at(0)), own);
-  node_.ask("GET", "/v1/leases?key=slurm/4712", 404);  // none of root's own
+  node_.call("GET", "/v1/leases?key=slurm/4712", 404);  // root has none of its own
   EXPECT_EQ(id_of(epilog(200)), taken);
   epilog(204);
   epilog(204);
@@ -120,7 +120,7 @@ TEST_F(LeaseOwners, AreNotMistakenForOneAnother) {
   EXPECT_EQ(state(own), "granted");
 }
 
-TEST_F(LeaseOwners, AreRememberedOverARestart) {
+TEST_F(LeaseOwners, SurviveARestart) {
   const std::uint64_t taken = id_of(prolog());
   node_.kill();
   node_.start();

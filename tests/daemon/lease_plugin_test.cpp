@@ -1,6 +1,6 @@
-// What plugins of other schedulers need of leases: to be answered in time, to tell "not now" from
-// "never" and from "it is over", leases that live as long as a job nobody renews for, and the
-// driver's own names of what they were given. One rule: a plugin decides by `type`, never by words.
+// What plugins of other schedulers need of leases: timely responses, problem types that distinguish
+// "not now" from "never" and from "lease ended", leases without expiry for jobs that nothing
+// renews, and the driver's names of the granted instances. Plugins decide by `type`, never by text.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
 
 namespace tangram::tests {
@@ -34,9 +34,9 @@ class LeasePlugin : public ::testing::Test {
 
   json::value acquire(json::object request, int status = 201) {
     request.emplace("profile", "1g.5gb");
-    return node.ask("POST", "/v1/leases", status, request);
+    return node.call("POST", "/v1/leases", status, request);
   }
-  json::value lease(std::uint64_t id) { return node.ask("GET", cat("/v1/leases/", id)); }
+  json::value lease(std::uint64_t id) { return node.call("GET", cat("/v1/leases/", id)); }
   static std::uint64_t id_of(const json::value& lease) {
     return lease.at("id").to_number<std::uint64_t>();
   }
@@ -52,59 +52,59 @@ class LeasePlugin : public ::testing::Test {
   Node node;
 };
 
-// A prolog cannot be interrupted: it is answered although the driver is not.
+// A prolog must get a response even while the driver hangs.
 TEST_F(LeasePlugin, IsAnsweredWhileTheDriverHangs) {
   node.start();
   node.tangram({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=hang:20000"});
   const json::object request{{"key", "slurm/7"}, {"ttl", "1h"}, {"wait", "10s"}};
   const json::value refused = acquire(request, 409);
   EXPECT_EQ(text(refused, "type"), "urn:tangram:not-ready") << refused;
-  const json::value kept = node.ask("GET", "/v1/leases?key=slurm/7").at(0);
+  const json::value kept = node.call("GET", "/v1/leases?key=slurm/7").at(0);
   EXPECT_EQ(text(kept, "state"), "waiting");
-  EXPECT_EQ(text(kept, "reason"), "it has a place; its instance is being made");
-  json::object again = request;
-  again["wait"] = "50s";
-  EXPECT_EQ(id_of(acquire(again, 200)), id_of(kept));
+  EXPECT_EQ(text(kept, "reason"), "placed; creating its instance");
+  json::object repeated = request;
+  repeated["wait"] = "50s";
+  EXPECT_EQ(id_of(acquire(repeated, 200)), id_of(kept));
 }
 
-// Nothing is left of one without a key.
-TEST_F(LeasePlugin, GivesUpWhatIsNotThereInTime) {
+// A request without a key leaves no lease behind.
+TEST_F(LeasePlugin, GivesUpAnInstanceThatIsNotCreatedInTime) {
   node.start();
   node.tangram({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=hang:20000"});
   const json::value refused = acquire({{"ttl", "1h"}}, 409);
   EXPECT_EQ(text(refused, "type"), "urn:tangram:not-ready") << refused;
-  EXPECT_EQ(text(await(1, "over"), "reason"), "its instance was not there in time");
+  EXPECT_EQ(text(await(1, "over"), "reason"), "its instance was not created in time");
 }
 
-// That no GPU is in service does not pass like a crowd.
-TEST_F(LeasePlugin, KnowsWhetherWaitingHelps) {
+// A full node becomes free by itself; a node without a GPU in service does not.
+TEST_F(LeasePlugin, LearnsWhetherWaitingHelps) {
   node.start();
   acquire({{"profile", "7g.40gb"}, {"ttl", "1h"}});
   EXPECT_EQ(text(acquire({}, 409), "type"), "urn:tangram:no-room");
-  node.ask("POST", "/v1/gpus/0/cordon", 202);
+  node.call("POST", "/v1/gpus/0/cordon", 202);
   for (const char* wait : {"0s", "100ms"}) {
     const json::value refused = acquire({{"wait", wait}}, 409);
     EXPECT_EQ(text(refused, "type"), "urn:tangram:out-of-service") << refused;
     EXPECT_THAT(text(refused, "detail"), HasSubstr("cordoned or lost"));
   }
-  node.ask("POST", "/v1/gpus/0/uncordon", 202);
+  node.call("POST", "/v1/gpus/0/uncordon", 202);
   EXPECT_EQ(text(acquire({{"key", "k"}}, 409), "type"), "urn:tangram:no-room");
 }
 
-TEST_F(LeasePlugin, KnowsThatALeaseIsOver) {
+TEST_F(LeasePlugin, LearnsThatALeaseHasEnded) {
   node.start();
   const std::uint64_t id = id_of(acquire({{"ttl", "1h"}}));
-  node.ask("DELETE", cat("/v1/leases/", id));
+  node.call("DELETE", cat("/v1/leases/", id));
   await(id, "over");
   const json::value refused =
-      node.ask("POST", cat("/v1/leases/", id, "/renew"), 409, json::object{});
+      node.call("POST", cat("/v1/leases/", id, "/renew"), 409, json::object{});
   EXPECT_EQ(text(refused, "type"), "urn:tangram:lease-over");
 }
 
-// A job of unlimited time has nobody who renews between prolog and epilog.
-TEST_F(LeasePlugin, HasLeasesThatEndOnlyWhenReleased) {
+// Nothing renews the lease of a job without a time limit between its prolog and its epilog.
+TEST_F(LeasePlugin, CanHaveLeasesThatEndOnlyWhenReleased) {
   node.start();
-  acquire({{"ttl", "none"}}, 400);  // without a key nobody could find it again
+  acquire({{"ttl", "none"}}, 400);  // without a key it could not be found again
   const json::value granted = acquire({{"ttl", "none"}, {"key", "slurm/7"}});
   const std::uint64_t id = id_of(granted);
   EXPECT_EQ(text(granted, "ttl"), "none");
@@ -117,25 +117,25 @@ TEST_F(LeasePlugin, HasLeasesThatEndOnlyWhenReleased) {
   EXPECT_EQ(text(after, "ttl"), "none");
   EXPECT_TRUE(after.at("expires").is_null());
   const std::string renew = cat("/v1/leases/", id, "/renew");
-  EXPECT_TRUE(node.ask("POST", renew, 200, json::object{}).at("expires").is_null());
-  EXPECT_FALSE(node.ask("POST", renew, 200, json::object{{"ttl", "1h"}}).at("expires").is_null());
-  EXPECT_TRUE(node.ask("POST", renew, 200, json::object{{"ttl", "none"}}).at("expires").is_null());
+  EXPECT_TRUE(node.call("POST", renew, 200, json::object{}).at("expires").is_null());
+  EXPECT_FALSE(node.call("POST", renew, 200, json::object{{"ttl", "1h"}}).at("expires").is_null());
+  EXPECT_TRUE(node.call("POST", renew, 200, json::object{{"ttl", "none"}}).at("expires").is_null());
   const std::uint64_t plain = id_of(acquire({{"ttl", "1h"}}));
-  node.ask("POST", cat("/v1/leases/", plain, "/renew"), 409, json::object{{"ttl", "none"}});
-  node.ask("DELETE", "/v1/leases?key=slurm/7");
+  node.call("POST", cat("/v1/leases/", plain, "/renew"), 409, json::object{{"ttl", "none"}});
+  node.call("DELETE", "/v1/leases?key=slurm/7");
   await(id, "over");
 }
 
-TEST_F(LeasePlugin, IsAnAdminsForThat) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root serves others";
+TEST_F(LeasePlugin, NeedsAnAdminForThat) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
   node.start();
   const passwd* nobody = getpwnam("nobody");
   ASSERT_NE(nobody, nullptr);
   const json::value token =
-      node.ask("POST", "/v1/tokens", 201, json::object{{"uid", nobody->pw_uid}});
+      node.call("POST", "/v1/tokens", 201, json::object{{"uid", nobody->pw_uid}});
   auto client = http::Client::open(node.socket(), {.token = text(token, "secret")});
-  const auto status = [&](const json::object& wish) {
-    return client->exchange("POST", "/v1/leases", wish)->status;
+  const auto status = [&](const json::object& request) {
+    return client->exchange("POST", "/v1/leases", request)->status;
   };
   EXPECT_EQ(status({{"profile", "1g.5gb"}, {"key", "k"}, {"ttl", "none"}}), 403);
   EXPECT_EQ(status({{"profile", "1g.5gb"}, {"cgroup", "/sys/fs/cgroup/x"}}), 403);
@@ -146,8 +146,8 @@ TEST_F(LeasePlugin, IsAnAdminsForThat) {
   EXPECT_EQ(client->exchange("POST", renew, json::object{{"ttl", "none"}})->status, 403);
 }
 
-// With these a plugin writes a CDI specification of its own.
-TEST_F(LeasePlugin, IsToldTheDriversNames) {
+// A plugin needs them to write its own CDI specification.
+TEST_F(LeasePlugin, GetsTheDriversNames) {
   node.start();
   const json::value first = acquire({{"ttl", "1h"}});
   const json::value second = acquire({{"ttl", "1h"}});
@@ -160,7 +160,7 @@ TEST_F(LeasePlugin, IsToldTheDriversNames) {
   node.kill();
   node.start();
   EXPECT_EQ(lease(id_of(first)).at("gi"), first.at("gi"));
-  node.ask("DELETE", cat("/v1/leases/", id_of(first)));
+  node.call("DELETE", cat("/v1/leases/", id_of(first)));
   EXPECT_TRUE(await(id_of(first), "over").at("gi").is_null());
 }
 
@@ -180,8 +180,8 @@ TEST_F(LeasePlugin, ReadsManyLeasesInPages) {
     target = reply->next;
   }
   EXPECT_EQ(seen, ids);
-  node.ask("GET", "/v1/leases?limit=0", 400);
-  node.ask("GET", "/v1/leases?before=x", 400);
+  node.call("GET", "/v1/leases?limit=0", 400);
+  node.call("GET", "/v1/leases?before=x", 400);
 }
 
 class LeaseCgroup : public LeasePlugin {
@@ -192,49 +192,49 @@ class LeaseCgroup : public LeasePlugin {
         {"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_CGROUP_ROOT=", node.at("cgroup"))});
     node.start();
   }
-  [[nodiscard]] json::object wish() const {
+  [[nodiscard]] json::object lease_request() const {
     return {{"ttl", "1h"}, {"cgroup", node.at("cgroup") + "/slurm/job_7"}};
   }
-  void put(const std::string& pids) const {
+  void set_processes(const std::string& pids) const {
     std::filesystem::create_directories(node.at("cgroup/slurm/job_7/step_batch"));
     node.folder().write("cgroup/slurm/job_7/step_batch/cgroup.procs", pids);
   }
 };
 
-// A killed slurmstepd leaves its orphan in the job's control group, perhaps not yet on the GPU.
-TEST_F(LeaseCgroup, MustBeEmptyToo) {
-  const std::uint64_t id = id_of(acquire(wish()));
-  put("4242\n");
-  node.ask("DELETE", cat("/v1/leases/", id));
-  const auto named = [&] {
+// A killed slurmstepd leaves an orphan in the job's control group that may not use the GPU yet.
+TEST_F(LeaseCgroup, MustBeEmptyBeforeTheLeaseEnds) {
+  const std::uint64_t id = id_of(acquire(lease_request()));
+  set_processes("4242\n");
+  node.call("DELETE", cat("/v1/leases/", id));
+  const auto is_named = [&] {
     const json::value seen = lease(id);
     return text(seen, "state") == "releasing" &&
            text(seen, "reason").find("process 4242 in ") != std::string::npos;
   };
-  eventually("it is said who is left", named);
+  eventually("the reason names the process", is_named);
   node.kill();
   node.start();
-  EXPECT_TRUE(named());
-  put("");
+  EXPECT_TRUE(is_named());
+  set_processes("");
   await(id, "over");
 }
 
-TEST_F(LeaseCgroup, ThatIsGoneIsEmpty) {
-  const std::uint64_t id = id_of(acquire(wish()));
-  node.ask("DELETE", cat("/v1/leases/", id));
+TEST_F(LeaseCgroup, ThatDoesNotExistCountsAsEmpty) {
+  const std::uint64_t id = id_of(acquire(lease_request()));
+  node.call("DELETE", cat("/v1/leases/", id));
   await(id, "over");
   acquire({{"cgroup", "/etc"}}, 422);
   acquire({{"cgroup", "job_7"}}, 400);
 }
 
-TEST_F(LeasePlugin, IsToldThatTheDriverDoesNotSayWhoIsThere) {
+TEST_F(LeasePlugin, LearnsThatTheDriverDoesNotListProcesses) {
   node.start();
   const std::uint64_t id = id_of(acquire({{"ttl", "1h"}}));
   node.tangram(
       {"emulate", "fault", "call", "nvmlDeviceGetComputeRunningProcesses=UNKNOWN", "--times", "0"});
-  node.ask("DELETE", cat("/v1/leases/", id));
-  eventually("it is said", [&] {
-    return text(lease(id), "reason").find("once the driver says") != std::string::npos;
+  node.call("DELETE", cat("/v1/leases/", id));
+  eventually("the reason names the driver", [&] {
+    return text(lease(id), "reason").find("cannot list the processes") != std::string::npos;
   });
   EXPECT_EQ(text(lease(id), "state"), "releasing");
   node.tangram({"emulate", "fault", "clear"});

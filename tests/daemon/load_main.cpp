@@ -1,6 +1,6 @@
-// How much a real daemon carries: durable submissions a second, thousands of jobs without a leak,
-// the time from a free slot to the next process, the cost of doing nothing. A program, because its
-// figures depend on the machine: load [JOBS]. One rule: it measures the daemon from outside.
+// Measures a real daemon from outside: durable submissions per second, thousands of jobs without a
+// leak, the time from a free slot to the next process, the cost of being idle. Its figures depend
+// on the machine: load [JOBS].
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,7 +17,7 @@
 
 #include "api/job.hpp"
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
 
 namespace {
@@ -42,19 +42,19 @@ long descriptors(pid_t pid) {
 double cpu_seconds(pid_t pid) {
   std::ifstream in(cat("/proc/", pid, "/stat"));
   std::string text((std::istreambuf_iterator<char>(in)), {});
-  std::istringstream rest(text.substr(text.rfind(')') + 2));
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
   std::string word;
-  for (int i = 0; i < 11; ++i) rest >> word;
+  for (int i = 0; i < 11; ++i) fields >> word;
   double user = 0;
   double system = 0;
-  rest >> user >> system;
+  fields >> user >> system;
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-void submissions() {
+void measure_submissions() {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
-  const auto request = node.request("1g.5gb", "true", {{"hold", true}});
+  const auto request = node.job_request("1g.5gb", "true", {{"hold", true}});
   constexpr int kCallers = 64;
   constexpr int kEach = 300;
   std::atomic<int> accepted = 0;
@@ -75,12 +75,12 @@ void submissions() {
               node.resident_kib());
 }
 
-void many_jobs(int count) {
+void measure_many_jobs(int count) {
   Node node({.emulate = "4xA100-40GB"});
   node.start();
   const pid_t pid = node.pid();
   auto client = http::Client::open(node.socket());
-  boost::json::object request = node.request("1g.5gb", "");
+  boost::json::object request = node.job_request("1g.5gb", "");
   request["command"] = {"/bin/true"};
   const auto begun = Clock::now();
   for (int i = 0; i < count; ++i) {
@@ -93,24 +93,25 @@ void many_jobs(int count) {
   std::printf("jobs: %d submitted in %.1f s one after the other, RSS %ld KiB\n", count,
               since(begun), node.resident_kib());
   eventually(
-      "all are over",
+      "all jobs have ended",
       [&] {
-        const auto status = node.ask("GET", "/v1/status");
+        const auto status = node.call("GET", "/v1/status");
         return status.at("over").to_number<int>() == count;
       },
       std::chrono::minutes(30));
-  std::printf("jobs: %d over in %.1f s (%.0f a second); RSS %ld KiB, %ld descriptors, CPU %.1f s\n",
-              count, since(begun), count / since(begun), node.resident_kib(), descriptors(pid),
-              cpu_seconds(pid));
+  std::printf(
+      "jobs: %d finished in %.1f s (%.0f a second); RSS %ld KiB, %ld descriptors, CPU %.1f s\n",
+      count, since(begun), count / since(begun), node.resident_kib(), descriptors(pid),
+      cpu_seconds(pid));
 }
 
-void latency() {
+void measure_latency() {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
   for (int i = 0; i < 200; ++i) node.submit("7g.40gb", "true");
-  eventually("all are over",
-             [&] { return node.ask("GET", "/v1/status").at("over").to_number<int>() == 200; });
-  const auto jobs = node.ask("GET", "/v1/jobs?all=1");
+  eventually("all jobs have ended",
+             [&] { return node.call("GET", "/v1/status").at("over").to_number<int>() == 200; });
+  const auto jobs = node.call("GET", "/v1/jobs?all=1");
   std::vector<double> gaps;
   std::optional<api::WallTime> ended;
   for (const auto& job : jobs.as_array()) {
@@ -123,11 +124,11 @@ void latency() {
   std::ranges::sort(gaps);
   std::printf(
       "slot free to next process (end of one run to start of the next, same instance): "
-      "median %.1f ms, 95 %% %.1f ms, worst %.1f ms\n",
+      "p50 %.1f ms, p95 %.1f ms, max %.1f ms\n",
       gaps[gaps.size() / 2], gaps[gaps.size() * 95 / 100], gaps.back());
 }
 
-void idle() {
+void measure_idle() {
   Node node({.emulate = "4xA100-40GB"});
   node.start();
   const auto id = node.submit("1g.5gb", "exec sleep 1000");
@@ -141,9 +142,9 @@ void idle() {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  submissions();
-  latency();
-  idle();
-  many_jobs(argc > 1 ? std::atoi(argv[1]) : 10'000);
+  measure_submissions();
+  measure_latency();
+  measure_idle();
+  measure_many_jobs(argc > 1 ? std::atoi(argv[1]) : 10'000);
   return 0;
 }

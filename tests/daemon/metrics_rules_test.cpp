@@ -1,5 +1,5 @@
-// The alert rules and the dashboard against a real daemon: they name only metrics and labels that
-// it has, Prometheus can read every expression, every alert fires when it should and not else.
+// The alert rules and the dashboard against a real daemon: they use only metrics and labels that it
+// has, Prometheus can parse every expression, and every alert fires exactly when it should.
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -43,31 +43,31 @@ Known read(const std::string& metrics) {
   static const std::regex label(R"re(([a-z_]+)="([^"]*)")re");
   for (const auto& each : all(metrics, series)) {
     Labels& labels = known[each[1]];
-    labels["instance"];  // Prometheus gives it
+    labels["instance"];  // added by Prometheus
     const std::string inner = each[2];
     for (const auto& one : all(inner, label)) labels[one[1]].insert(one[2]);
   }
   return known;
 }
 
-// Of a daemon with something on it, once the driver has measured.
+// The metrics of a daemon with a running job, once every GPU has been measured.
 Known known_metrics() {
   Node node;
   node.start();
   node.await(node.submit("3g.20gb", "exec sleep 1000"), "running");
   Known known;
   eventually("everything has been measured", [&] {
-    known = read(std::string(node.ask("GET", "/metrics").as_string()));
+    known = read(std::string(node.call("GET", "/metrics").as_string()));
     return known.contains("tangram_pcie_throughput_bytes_per_second");
   });
   return known;
 }
 
-bool promtool(const std::string& arguments, std::string& said) {
-  const files::testing::Folder folder;
-  const std::string command = cat("promtool ", arguments, " > ", folder.at("said"), " 2>&1");
+bool promtool(const std::string& arguments, std::string& output) {
+  const os::testing::Folder folder;
+  const std::string command = cat("promtool ", arguments, " > ", folder.at("output"), " 2>&1");
   const bool good = std::system(command.c_str()) == 0;
-  said = folder.read("said");
+  output = folder.read("output");
   return good;
 }
 bool has_promtool() { return std::system("command -v promtool > /dev/null") == 0; }
@@ -135,12 +135,12 @@ void expect_known(const Expression& expression, const Known& known) {
   for (const auto& each : all(expression.legend, shown)) {
     EXPECT_TRUE(labels.contains(each[1])) << expression.where << ": " << expression.legend;
   }
-  const bool of_others =
+  const bool uses_no_metric =
       expression.where == "TangramDown" || expression.where == "TangramTextFileStale";
-  EXPECT_EQ(named == 0, of_others) << expression.where;
+  EXPECT_EQ(named == 0, uses_no_metric) << expression.where;
 }
 
-TEST(MetricsRules, NameOnlyWhatTheDaemonHas) {
+TEST(MetricsRules, UseOnlyExistingMetrics) {
   const Known known = known_metrics();
   const std::vector<Expression> rules = of_rules();
   EXPECT_EQ(rules.size(), all(file(kRules), std::regex("- alert: ")).size());
@@ -148,7 +148,7 @@ TEST(MetricsRules, NameOnlyWhatTheDaemonHas) {
   for (const Expression& each : of_dashboard()) expect_known(each, known);
 }
 
-TEST(MetricsRules, FireWhenTheyShouldAndNotElse) {
+TEST(MetricsRules, FireOnlyWhenTheyShould) {
   const std::string cases = file("tests/daemon/alerts.yml");
   for (const Expression& each : of_rules()) {
     const std::string tested = cat("alertname: ", each.where, "\n        exp_alerts:");
@@ -156,13 +156,14 @@ TEST(MetricsRules, FireWhenTheyShouldAndNotElse) {
     EXPECT_NE(cases.find(tested + " []"), std::string::npos) << each.where << " is never silent";
   }
   if (!has_promtool()) GTEST_SKIP() << "promtool is not installed";
-  std::string said;
-  EXPECT_TRUE(promtool(cat("check rules " TANGRAM_SOURCE_DIR "/", kRules), said)) << said;
-  EXPECT_TRUE(promtool("test rules " TANGRAM_SOURCE_DIR "/tests/daemon/alerts.yml", said)) << said;
+  std::string output;
+  EXPECT_TRUE(promtool(cat("check rules " TANGRAM_SOURCE_DIR "/", kRules), output)) << output;
+  EXPECT_TRUE(promtool("test rules " TANGRAM_SOURCE_DIR "/tests/daemon/alerts.yml", output))
+      << output;
 }
 
-// Those of the dashboard, as if they were rules.
-TEST(MetricsRules, AndDashboardCanBeReadByPrometheus) {
+// Checks the expressions of the dashboard as recording rules.
+TEST(Dashboard, ExpressionsCanBeParsedByPrometheus) {
   std::string rules = "groups:\n  - name: dashboard\n    rules:\n";
   int count = 0;
   for (const Expression& each : of_dashboard()) {
@@ -171,12 +172,12 @@ TEST(MetricsRules, AndDashboardCanBeReadByPrometheus) {
   }
   EXPECT_GT(count, 40);
   if (!has_promtool()) GTEST_SKIP() << "promtool is not installed";
-  const files::testing::Folder folder;
-  std::string said;
-  EXPECT_TRUE(promtool(cat("check rules ", folder.write("rules.yml", rules)), said)) << said;
+  const os::testing::Folder folder;
+  std::string output;
+  EXPECT_TRUE(promtool(cat("check rules ", folder.write("rules.yml", rules)), output)) << output;
 }
 
-TEST(MetricsRules, AndPanelsDoNotCoverEachOther) {
+TEST(Dashboard, PanelsDoNotOverlap) {
   const json::value dashboard = json::parse(file(kDashboard));
   std::set<std::int64_t> ids;
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> taken;
@@ -189,7 +190,7 @@ TEST(MetricsRules, AndPanelsDoNotCoverEachOther) {
     for (std::int64_t x = at("x"); x < at("x") + at("w"); ++x) {
       for (std::int64_t y = at("y"); y < at("y") + at("h"); ++y) {
         const auto [other, is_free] = taken.emplace(std::pair(x, y), title);
-        ASSERT_TRUE(is_free) << title << " covers " << other->second;
+        ASSERT_TRUE(is_free) << title << " overlaps " << other->second;
       }
     }
     std::set<std::string> targets;

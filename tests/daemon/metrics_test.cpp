@@ -1,5 +1,5 @@
-// The metrics of a real daemon: as Prometheus wants them, as docs/metrics.md lists them, and right:
-// what they count is what was done.
+// The metrics of a real daemon: valid for Prometheus, those that docs/metrics.md lists, and
+// correct.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -25,7 +25,7 @@ std::string file(const std::string& name) {
   return text.str();
 }
 
-std::string metrics(Node& node) { return std::string(node.ask("GET", "/metrics").as_string()); }
+std::string metrics(Node& node) { return std::string(node.call("GET", "/metrics").as_string()); }
 
 std::set<std::string> families(const std::string& text) {
   std::set<std::string> names;
@@ -36,7 +36,7 @@ std::set<std::string> families(const std::string& text) {
   return names;
 }
 
-// The value of a series, as it stands in the text; empty if there is none.
+// The value of a series in the metrics; empty if there is none.
 std::string value_of(const std::string& text, const std::string& series) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -45,8 +45,8 @@ std::string value_of(const std::string& text, const std::string& series) {
   return "";
 }
 
-// A node that has been through everything that a series comes of.
-void live(Node& node) {
+// Causes everything that a series exists for.
+void generate_activity(Node& node) {
   node.tangram({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=UNKNOWN",
                 "--times", "1"});
   const auto forever = node.submit("3g.20gb", "exec sleep 1000");
@@ -60,18 +60,18 @@ bool has_promtool() { return std::system("command -v promtool > /dev/null") == 0
 TEST(Metrics, ArePrometheusText) {
   Node node;
   node.start();
-  live(node);
+  generate_activity(node);
   node.folder().write("metrics", metrics(node));
   if (!has_promtool()) GTEST_SKIP() << "promtool is not installed";
   const std::string check =
-      cat("promtool check metrics < ", node.at("metrics"), " > ", node.at("said"), " 2>&1");
-  EXPECT_EQ(std::system(check.c_str()), 0) << node.folder().read("said");
+      cat("promtool check metrics < ", node.at("metrics"), " > ", node.at("output"), " 2>&1");
+  EXPECT_EQ(std::system(check.c_str()), 0) << node.folder().read("output");
 }
 
 TEST(Metrics, CountWhatWasDone) {
   Node node;
   node.start();
-  live(node);
+  generate_activity(node);
   const std::string text = metrics(node);
   EXPECT_EQ(value_of(text, "tangram_jobs_finished_total{result=\"completed\"}"), "1");
   EXPECT_EQ(value_of(text, "tangram_jobs_finished_total{result=\"failed\"}"), "1");
@@ -85,23 +85,23 @@ TEST(Metrics, CountWhatWasDone) {
   EXPECT_NE(
       text.find("tangram_nvml_errors_total{call=\"nvmlDeviceCreateGpuInstanceWithPlacement\""),
       std::string::npos);
-  node.ask("POST", "/v1/gpus/0/cordon", 202);
+  node.call("POST", "/v1/gpus/0/cordon", 202);
   EXPECT_NE(metrics(node).find("tangram_gpu_in_service{gpu=\"0\""), std::string::npos);
 }
 
-// A lease is no job, whichever of them is counted.
-TEST(Metrics, CountLeasesApart) {
+// Leases are not counted as jobs.
+TEST(Metrics, CountLeasesSeparately) {
   Node node;
   node.start();
   const auto lease = [&](const char* ttl) {
-    const json::object wish{{"profile", "1g.5gb"}, {"ttl", ttl}};
-    return node.ask("POST", "/v1/leases", 201, wish).at("id").to_number<std::uint64_t>();
+    const json::object request{{"profile", "1g.5gb"}, {"ttl", ttl}};
+    return node.call("POST", "/v1/leases", 201, request).at("id").to_number<std::uint64_t>();
   };
   const auto kept = lease("1h");
-  const auto forgotten = lease("1s");
-  node.ask("DELETE", cat("/v1/leases/", kept));
+  const auto expired = lease("1s");
+  node.call("DELETE", cat("/v1/leases/", kept));
   node.await(kept, "over");
-  node.await(forgotten, "over");
+  node.await(expired, "over");
   node.await(node.submit("1g.5gb", "true"), "over");
   const std::string text = metrics(node);
   EXPECT_EQ(value_of(text, "tangram_leases_finished_total{result=\"released\"}"), "1");
@@ -114,14 +114,14 @@ TEST(Metrics, CountLeasesApart) {
   EXPECT_EQ(value_of(text, "tangram_job_run_seconds_count"), "1");
 }
 
-TEST(Metrics, TellHowTheFirstInTheQueueFares) {
+TEST(Metrics, DescribeTheHeadOfTheQueue) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
   EXPECT_EQ(value_of(metrics(node), "tangram_queue_head_wait_seconds"), "0");
   node.tangram({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=UNKNOWN",
                 "--times", "1"});
   const auto first = node.submit("7g.40gb", "exec sleep 1000");
-  // Its only place has failed it: there is room, and it waits.
+  // Creating its instance failed on the only GPU: there is room, but it waits for the back-off.
   eventually("it waits again", [&] {
     return value_of(metrics(node), "tangram_action_failures_total{action=\"create\"}") == "1";
   });
@@ -129,8 +129,8 @@ TEST(Metrics, TellHowTheFirstInTheQueueFares) {
   EXPECT_EQ(value_of(text, "tangram_queue_length"), "1");
   EXPECT_EQ(value_of(text, "tangram_queue_head_fits"), "1");
   EXPECT_GT(std::stod(value_of(text, "tangram_queue_head_wait_seconds")), 0);
-  // A full node: that the first waits is as it should be.
-  node.ask("POST", cat("/v1/jobs/", first, "/cancel"), 202);
+  // On a full node the head of the queue has no room.
+  node.call("POST", cat("/v1/jobs/", first, "/cancel"), 202);
   node.await(first, "over");
   node.await(node.submit("4g.20gb", "exec sleep 1000"), "running");
   node.submit("7g.40gb", "true");
@@ -139,11 +139,11 @@ TEST(Metrics, TellHowTheFirstInTheQueueFares) {
   EXPECT_EQ(value_of(text, "tangram_queue_head_fits"), "0");
 }
 
-TEST(Metrics, TellWhyJobsAreHeld) {
+TEST(Metrics, CountHeldJobsByCause) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
   node.submit("1g.5gb", "true", {{"hold", true}});
-  node.ask("POST", "/v1/gpus/0/cordon", 202);
+  node.call("POST", "/v1/gpus/0/cordon", 202);
   node.submit("1g.5gb", "true");
   const std::string text = metrics(node);
   EXPECT_EQ(value_of(text, "tangram_held{cause=\"user\"}"), "1");
@@ -152,21 +152,22 @@ TEST(Metrics, TellWhyJobsAreHeld) {
   EXPECT_EQ(value_of(text, "tangram_queue_length"), "0");
 }
 
-// And for how long, of those that should be gone.
-TEST(Metrics, HaveTheWordsOfLeases) {
+// And for how long leases have been releasing.
+TEST(Metrics, CountLeasesByState) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
-  const json::object wish{{"profile", "7g.40gb"}, {"ttl", "1h"}};
-  const auto lease = node.ask("POST", "/v1/leases", 201, wish).at("id").to_number<std::uint64_t>();
+  const json::object request{{"profile", "7g.40gb"}, {"ttl", "1h"}};
+  const auto lease =
+      node.call("POST", "/v1/leases", 201, request).at("id").to_number<std::uint64_t>();
   std::string text = metrics(node);
   EXPECT_EQ(value_of(text, "tangram_leases{state=\"granted\"}"), "1");
   EXPECT_EQ(value_of(text, "tangram_leases{state=\"waiting\"}"), "0");
   EXPECT_EQ(value_of(text, "tangram_leases{state=\"running\"}"), "");
   EXPECT_EQ(value_of(text, "tangram_lease_releasing_seconds"), "0");
-  // Who is in its instance cannot be told: it may be somebody.
+  // Without a list of the processes in its instance, the lease stays in state releasing.
   node.tangram(
       {"emulate", "fault", "call", "nvmlDeviceGetComputeRunningProcesses=UNKNOWN", "--times", "0"});
-  node.ask("DELETE", cat("/v1/leases/", lease));
+  node.call("DELETE", cat("/v1/leases/", lease));
   const auto releasing = [&] {
     text = metrics(node);
     return value_of(text, "tangram_leases{state=\"releasing\"}") == "1" &&
@@ -175,22 +176,22 @@ TEST(Metrics, HaveTheWordsOfLeases) {
   eventually("it is releasing", releasing);
   node.kill();
   node.start();
-  eventually("it is so for the next daemon", releasing);
+  eventually("it is releasing after a restart", releasing);
   EXPECT_EQ(value_of(text, "tangram_job_stopping_seconds"), "0");
   node.tangram({"emulate", "fault", "clear"});
   node.await(lease, "over");
   EXPECT_EQ(value_of(metrics(node), "tangram_lease_releasing_seconds"), "0");
 }
 
-TEST(Metrics, TellHowLongAJobHasBeenStopping) {
+TEST(Metrics, MeasureHowLongAJobHasBeenStopping) {
   Node node;
   node.start();
-  const std::string deaf =
-      cat("trap '' TERM; touch ", node.at("deaf"), "; while :; do sleep 0.1; done");
-  const auto id = node.submit("1g.5gb", deaf, {{"grace", "1h"}});
-  eventually("it does not listen", [&] { return node.folder().has("deaf"); });
+  const std::string script =
+      cat("trap '' TERM; touch ", node.at("trapped"), "; while :; do sleep 0.1; done");
+  const auto id = node.submit("1g.5gb", script, {{"grace", "1h"}});
+  eventually("it ignores SIGTERM", [&] { return node.folder().has("trapped"); });
   node.await(id, "running");
-  node.ask("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+  node.call("POST", cat("/v1/jobs/", id, "/cancel"), 202);
   node.await(id, "stopping");
   eventually("time passes", [&] {
     return std::stod(value_of(metrics(node), "tangram_job_stopping_seconds")) > 0;
@@ -198,7 +199,7 @@ TEST(Metrics, TellHowLongAJobHasBeenStopping) {
   EXPECT_EQ(value_of(metrics(node), "tangram_lease_releasing_seconds"), "0");
 }
 
-// A line of a graph that ends says less than one that falls to 0.
+// So that a graph falls to 0 instead of ending.
 TEST(Metrics, HaveEveryProfileFromTheStart) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
@@ -210,18 +211,18 @@ TEST(Metrics, HaveEveryProfileFromTheStart) {
   }
 }
 
-// The mean is of those that jobs can be put on.
-TEST(Metrics, LeaveGpusOutOfServiceOutOfTheMean) {
+// tangram_frag_cost is the mean over the GPUs in service.
+TEST(Metrics, ExcludeGpusOutOfServiceFromTheMean) {
   Node node({.config = "[device]\nobserve_every = \"100ms\"\n"});
   node.start();
   node.tangram({"emulate", "fault", "foreign", "0", "1g.5gb@2"});
   eventually("its slices are scattered",
              [&] { return std::stod(value_of(metrics(node), "tangram_frag_cost")) > 0; });
-  node.ask("POST", "/v1/gpus/0/cordon", 202);
+  node.call("POST", "/v1/gpus/0/cordon", 202);
   EXPECT_EQ(value_of(metrics(node), "tangram_frag_cost"), "0");
 }
 
-TEST(Metrics, AreAllInTheDocumentAndNoOthers) {
+TEST(Metrics, AreThoseOfTheDocument) {
   std::set<std::string> described;
   const std::string page = file("docs/metrics.md");
   const std::regex row(R"(\n\| `([a-z_]+)` \|)");
@@ -230,7 +231,7 @@ TEST(Metrics, AreAllInTheDocumentAndNoOthers) {
   }
   Node node;
   node.start();
-  live(node);
+  generate_activity(node);
   EXPECT_EQ(families(metrics(node)), described);
 }
 

@@ -18,14 +18,14 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "contract.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
+#include "openapi_check.hpp"
 #include "program.hpp"
 
 namespace tangram::tests {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{5};
+constexpr std::chrono::milliseconds kPollInterval{5};
 
 std::vector<pid_t> all_processes() {
   std::vector<pid_t> pids;
@@ -61,12 +61,12 @@ pid_t parent_of(pid_t pid) {
 
 }  // namespace
 
-void eventually(const std::string& what, const std::function<bool()>& so,
-                std::chrono::milliseconds time) {
-  const auto until = std::chrono::steady_clock::now() + time;
-  while (!so()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), until) << "never so: " << what;
-    std::this_thread::sleep_for(kLook);  // between looks, not instead of one
+void eventually(const std::string& description, const std::function<bool()>& condition,
+                std::chrono::milliseconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  while (!condition()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until) << "timed out: " << description;
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
@@ -114,24 +114,24 @@ void Node::start() {
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = -1;
-      ADD_FAILURE() << "tangramd ended: " << log();
+      ADD_FAILURE() << "tangramd exited: " << log();
       return true;
     }
-    return try_ask("GET", "/v1/status", std::nullopt).has_value();
+    return try_call("GET", "/v1/status", std::nullopt).has_value();
   });
 }
 
 int Node::start_and_fail() {
   spawn();
   int status = 0;
-  const auto until = std::chrono::steady_clock::now() + kLong;
+  const auto until = std::chrono::steady_clock::now() + kTimeout;
   while (waitpid(pid_, &status, WNOHANG) == 0) {
     if (std::chrono::steady_clock::now() > until) {
-      ADD_FAILURE() << "tangramd goes on: " << log();
+      ADD_FAILURE() << "tangramd did not exit: " << log();
       kill();
       return -1;
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
   }
   pid_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -147,13 +147,13 @@ void Node::stop() {
 }
 
 void Node::kill() {
-  CHECK(pid_ > 0);  // -1 would be everybody
+  CHECK(pid_ > 0);  // kill(-1) would signal every process
   ::kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 
-void Node::await_death() {
+void Node::await_crash() {
   CHECK(pid_ > 0);
   int status = 0;
   waitpid(pid_, &status, 0);
@@ -166,9 +166,9 @@ void Node::reload() {
   ::kill(pid_, SIGHUP);
 }
 
-std::optional<boost::json::value> Node::try_ask(const std::string& method,
-                                                const std::string& target,
-                                                const std::optional<boost::json::value>& body) {
+std::optional<boost::json::value> Node::try_call(const std::string& method,
+                                                 const std::string& target,
+                                                 const std::optional<boost::json::value>& body) {
   auto client = http::Client::open(socket());
   if (!client) return std::nullopt;
   auto reply = client->request(method, target, body);
@@ -176,8 +176,8 @@ std::optional<boost::json::value> Node::try_ask(const std::string& method,
   return std::move(reply->body);
 }
 
-boost::json::value Node::ask(const std::string& method, const std::string& target, int status,
-                             const std::optional<boost::json::value>& body) {
+boost::json::value Node::call(const std::string& method, const std::string& target, int status,
+                              const std::optional<boost::json::value>& body) {
   auto client = http::Client::open(socket());
   if (!client) {
     ADD_FAILURE() << client.error().message;
@@ -188,7 +188,7 @@ boost::json::value Node::ask(const std::string& method, const std::string& targe
     ADD_FAILURE() << method << " " << target << ": " << reply.error().message;
     return nullptr;
   }
-  EXPECT_EQ(undocumented(method, target, reply->status), "");
+  EXPECT_EQ(undocumented_reason(method, target, reply->status), "");
   if (status != 0) {
     EXPECT_EQ(reply->status, status)
         << method << " " << target << ": " << boost::json::serialize(reply->body);
@@ -212,9 +212,9 @@ int Node::descriptors() const {
   return count;
 }
 
-// Every job is marked, so that it is found even if Tangram should lose it.
-boost::json::object Node::request(const std::string& profile, const std::string& script,
-                                  const boost::json::object& more) const {
+// Jobs are marked in their environment, so that their processes are found independently of Tangram.
+boost::json::object Node::job_request(const std::string& profile, const std::string& script,
+                                      const boost::json::object& more) const {
   boost::json::object body{
       {"command", {"/bin/sh", "-c", script}},
       {"profile", profile},
@@ -226,19 +226,19 @@ boost::json::object Node::request(const std::string& profile, const std::string&
 
 std::uint64_t Node::submit(const std::string& profile, const std::string& script,
                            const boost::json::object& more) {
-  const auto answer = ask("POST", "/v1/jobs", 201, request(profile, script, more));
+  const auto answer = call("POST", "/v1/jobs", 201, job_request(profile, script, more));
   return answer.is_object() && answer.get_object().contains("id")
              ? answer.at("id").to_number<std::uint64_t>()
              : 0;
 }
 
 boost::json::object Node::job(std::uint64_t id) {
-  const auto answer = ask("GET", cat("/v1/jobs/", id));
+  const auto answer = call("GET", cat("/v1/jobs/", id));
   return answer.is_object() ? answer.get_object() : boost::json::object{{"state", "?"}};
 }
 
 boost::json::object Node::await(std::uint64_t id, const std::string& state,
-                                std::chrono::milliseconds time) {
+                                std::chrono::milliseconds timeout) {
   boost::json::object found;
   eventually(
       cat("job ", id, " is ", state),
@@ -249,7 +249,7 @@ boost::json::object Node::await(std::uint64_t id, const std::string& state,
             now == "completed" || now == "failed" || now == "cancelled" || now == "refused";
         return now == state || (state == "over" && over);
       },
-      time);
+      timeout);
   return found;
 }
 
@@ -312,7 +312,7 @@ std::optional<std::uint64_t> Node::job_of(pid_t pid) {
   return std::strtoull(environment.c_str() + at + key.size(), nullptr, 10);
 }
 
-// A child that a shim has forked looks like it until it has become the job.
+// A child that a shim has forked has the shim's command line until it calls exec.
 std::vector<pid_t> Node::shims() const {
   const auto is_shim = [&](pid_t pid) {
     const std::string line = read_proc(pid, "cmdline");

@@ -1,6 +1,6 @@
-// Node: a real tangramd on an emulated node of its own, for tests: started, asked over its socket,
-// killed, started again on the same state. One rule: nothing in it is a stand-in: the daemon, its
-// shims and the jobs are processes, and the GPUs are reached through NVML.
+// Node: a real tangramd on an emulated node of its own, for tests: started, called over its socket,
+// killed, and started again with the same state. Nothing is mocked: the daemon, its shims and the
+// jobs are processes, and the GPUs are reached through NVML.
 #pragma once
 
 #include <chrono>
@@ -15,24 +15,24 @@
 #include <boost/json/value.hpp>
 
 #include "base/error.hpp"
-#include "files/test_folder.hpp"
+#include "tests/support/os/folder.hpp"
 
 namespace tangram::tests {
 
-inline constexpr std::chrono::milliseconds kLong{60'000};  // nothing should ever take it
+inline constexpr std::chrono::milliseconds kTimeout{60'000};
 
 struct NodeOptions {
   std::string emulate = "2xA100-40GB";
-  std::string config = {};  // TOML, besides what is needed
+  std::string config = {};  // TOML, added to what the test needs
   std::vector<std::string> environment = {"TANGRAM_EMULATOR_LATENCY=0"};
   std::string program = {};                // empty: the tangramd that was built
-  std::optional<rlim_t> descriptors = {};  // the soft limit it is started with; empty: ours
+  std::optional<rlim_t> descriptors = {};  // soft limit on open files; nullopt: that of the test
 };
 
 class Node {
  public:
   explicit Node(NodeOptions options = {});
-  ~Node();  // ends the daemon and every run, whatever state they are in
+  ~Node();  // kills the daemon and all of its runs
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   Node(Node&&) = delete;
@@ -40,68 +40,72 @@ class Node {
 
   // Starts the daemon and waits until it answers.
   void start();
-  // Starts it and waits until it ends of itself: the exit code; what it said is in log().
+  // Starts the daemon, waits until it exits and returns its exit code; its messages are in log().
   int start_and_fail();
-  void stop();    // SIGTERM, and waits
-  void kill();    // SIGKILL, and waits
-  void reload();  // SIGHUP
+  void stop();    // sends SIGTERM and waits; expects exit code 0
+  void kill();    // sends SIGKILL and waits
+  void reload();  // sends SIGHUP
   void use_program(std::string tangramd) { options_.program = std::move(tangramd); }
-  // From the next start on.
+  // For the next start() and later ones.
   void use_environment(std::vector<std::string> environment) {
     options_.environment = std::move(environment);
   }
-  // Waits until the daemon has ended of itself.
-  void await_death();
-  [[nodiscard]] bool runs() const { return pid_ > 0; }
+  // Waits until the daemon has killed itself at a crash point.
+  void await_crash();
+  [[nodiscard]] bool is_running() const { return pid_ > 0; }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  [[nodiscard]] long resident_kib() const;  // memory of the daemon
-  [[nodiscard]] int descriptors() const;    // it has open
+  [[nodiscard]] long resident_kib() const;  // of the daemon
+  [[nodiscard]] int descriptors() const;    // number of open ones of the daemon
 
-  // A request and its answer; the status is checked unless it is 0.
-  boost::json::value ask(const std::string& method, const std::string& target, int status = 200,
-                         const std::optional<boost::json::value>& body = std::nullopt);
-  // The same where the daemon may die at any moment: nothing if it did not answer.
-  std::optional<boost::json::value> try_ask(const std::string& method, const std::string& target,
-                                            const std::optional<boost::json::value>& body);
-  // A job that runs a shell script; more keys of the request in `more`.
+  // Makes a request, expects `status` (0: any) and returns the body of the response. Checks the
+  // response against docs/openapi.json.
+  boost::json::value call(const std::string& method, const std::string& target, int status = 200,
+                          const std::optional<boost::json::value>& body = std::nullopt);
+  // The same when the daemon may crash meanwhile; nullopt if there was no successful response.
+  std::optional<boost::json::value> try_call(const std::string& method, const std::string& target,
+                                             const std::optional<boost::json::value>& body);
+  // Submits a job that runs a shell script and returns its ID. `more`: further keys of the request.
   std::uint64_t submit(const std::string& profile, const std::string& script,
                        const boost::json::object& more = {});
-  [[nodiscard]] boost::json::object request(const std::string& profile, const std::string& script,
-                                            const boost::json::object& more = {}) const;
+  [[nodiscard]] boost::json::object job_request(const std::string& profile,
+                                                const std::string& script,
+                                                const boost::json::object& more = {}) const;
   boost::json::object job(std::uint64_t id);
   std::string state(std::uint64_t id) { return std::string(job(id).at("state").as_string()); }
-  // Waits until the job is in that state, or over if it is "over"; gives it.
+  // Waits until the job is in `state` ("over": any final state) and returns the job.
   boost::json::object await(std::uint64_t id, const std::string& state,
-                            std::chrono::milliseconds time = kLong);
+                            std::chrono::milliseconds timeout = kTimeout);
   std::string output(std::uint64_t id, const std::string& stream = "stdout");
 
-  // `tangram` against this daemon.
+  // Runs `tangram` against this daemon and returns its standard output. With `code`, the exit code
+  // is stored there and standard error is appended; otherwise exit code 0 is expected.
   std::string tangram(const std::vector<std::string>& arguments, int* code = nullptr);
 
-  // The emulated driver's own view of its instances: "gpu profile@start" each.
+  // The instances in the emulated driver, each as "GPU PROFILE@START".
   std::vector<std::string> instances();
 
   [[nodiscard]] std::string state_dir() const { return folder_.at("state"); }
   [[nodiscard]] std::string socket() const { return folder_.at("socket"); }
   [[nodiscard]] std::string log() const { return folder_.read("log"); }
   [[nodiscard]] std::string at(const std::string& name) const { return folder_.at(name); }
-  [[nodiscard]] const files::testing::Folder& folder() const { return folder_; }
-  // Every living process that was started by a job of this daemon.
+  [[nodiscard]] const os::testing::Folder& folder() const { return folder_; }
+  // Every live process that was started by a job of this daemon.
   [[nodiscard]] std::vector<pid_t> run_processes() const;
   [[nodiscard]] std::vector<pid_t> shims() const;
   [[nodiscard]] std::vector<pid_t> endpoints() const;
-  // The job that a process belongs to, as its environment says.
+  // The job that a process belongs to according to its environment.
   [[nodiscard]] static std::optional<std::uint64_t> job_of(pid_t pid);
 
  private:
   void spawn();
-  files::testing::Folder folder_;
+  os::testing::Folder folder_;
   NodeOptions options_;
   pid_t pid_ = -1;
 };
 
-// Asks again and again, without hurry, until it is so; a failure of the test if it never is.
-void eventually(const std::string& what, const std::function<bool()>& so,
-                std::chrono::milliseconds time = kLong);
+// Polls `condition` until it holds; fails the test if it does not within `timeout`. `description`:
+// the condition in words, for the failure message.
+void eventually(const std::string& description, const std::function<bool()>& condition,
+                std::chrono::milliseconds timeout = kTimeout);
 
 }  // namespace tangram::tests

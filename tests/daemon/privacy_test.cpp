@@ -1,7 +1,7 @@
-// What each kind of caller may do and see, at every route of the real daemon: the owner of a job,
-// another user, his token that may only read, an admin, and an admin's token that is no admin's.
-// One rule: a mark that stands in all that is the owner's own (command, environment, folder, what
-// went wrong, output) is in no answer to anybody else, and in no log that is not his.
+// What each kind of client may do and see, at every route of the real daemon: the owner of a job,
+// another user, that user's read token, an admin, and an admin's write token. A mark is placed in
+// all of the owner's data (command, environment, folder, error, output); it must not appear in a
+// response to another user, nor in a log that others can read.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -15,9 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
-#include "others.hpp"
+#include "other_user.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -26,94 +26,94 @@ namespace json = boost::json;
 
 constexpr const char* kMark = "q7-mark";
 constexpr const char* kSecretMark = "q7-mark-of-the-environment";
-constexpr uid_t kOwner = kNobody;
-constexpr uid_t kOther = 2;  // bin: somebody who owns nothing here
+constexpr uid_t kOwnerUid = kNobody;
+constexpr uid_t kOtherUid = 2;  // the user bin, who owns nothing here
 
-// In the order in which they ask: who may not comes before who may, so that there is something
-// left to be refused.
-enum Who : std::size_t { kReader, kStranger, kWriter, kOwns, kAdmin };
-constexpr std::array kEverybody{kReader, kStranger, kWriter, kOwns, kAdmin};
-constexpr std::array kNames{"another's read token", "another user", "an admin's write token",
+// In the order of their requests: clients without the right come first, while the object exists.
+enum Client : std::size_t { kReader, kOtherUser, kWriter, kOwner, kAdmin };
+constexpr std::array kClients{kReader, kOtherUser, kWriter, kOwner, kAdmin};
+constexpr std::array kNames{"another user's read token", "another user", "an admin's write token",
                             "the owner", "an admin"};
-using Statuses = std::array<int, kEverybody.size()>;
+using Statuses = std::array<int, kClients.size()>;
 constexpr Statuses kAll{200, 200, 200, 200, 200};
 constexpr Statuses kAdminsOnly{403, 403, 403, 403, 202};
 
-// What a row asks about.
-enum class Of : std::uint8_t { kNothing, kRunning, kFailed, kHeld, kLease, kToken };
+// The object of a row's request.
+enum class Object : std::uint8_t { kNothing, kRunning, kFailed, kHeld, kLease, kToken };
 
 struct Row {
   const char* method;
-  const char* pattern;  // as the document has it; "{id}" is replaced
-  Of of;
+  const char* pattern;  // as documented; "{id}" is replaced
+  Object object;
   Statuses statuses;
   const char* query = "";
   const char* body = nullptr;
 };
 
-// Who may what, as docs/api.md says it.
+// The status for each client, as docs/api.md has it.
 const std::vector<Row>& table() {
   constexpr Statuses kOwnersAndAdmins{403, 403, 403, 202, 202};
   constexpr Statuses kEveryUser{403, 201, 201, 201, 201};
-  constexpr Statuses kHisAnd{403, 403, 403, 200, 200};
+  constexpr Statuses kOwnerAndAdminOk{403, 403, 403, 200, 200};
   static const std::vector<Row> kTable = {
-      {"POST", "/v1/jobs", Of::kNothing, kEveryUser, "",
+      {"POST", "/v1/jobs", Object::kNothing, kEveryUser, "",
        R"({"command":["true"],"profile":"1g.5gb","directory":"/","hold":true})"},
-      {"GET", "/v1/jobs", Of::kNothing, kAll, "?all=true"},
-      {"GET", "/v1/jobs/{id}", Of::kRunning, kAll},
-      {"GET", "/v1/jobs/{id}", Of::kFailed, kAll},
-      {"GET", "/v1/jobs/{id}", Of::kHeld, kAll},
-      {"GET", "/v1/jobs/{id}/wait", Of::kFailed, kAll},
-      {"GET", "/v1/jobs/{id}/wait", Of::kRunning, {204, 204, 204, 204, 204}, "?timeout=1ms"},
-      {"GET", "/v1/jobs/{id}/logs", Of::kRunning, kHisAnd},
-      {"POST", "/v1/jobs/{id}/hold", Of::kHeld, kOwnersAndAdmins},
-      {"POST", "/v1/jobs/{id}/release", Of::kHeld, kOwnersAndAdmins},
-      {"POST", "/v1/jobs/{id}/cancel", Of::kHeld, kOwnersAndAdmins},
+      {"GET", "/v1/jobs", Object::kNothing, kAll, "?all=true"},
+      {"GET", "/v1/jobs/{id}", Object::kRunning, kAll},
+      {"GET", "/v1/jobs/{id}", Object::kFailed, kAll},
+      {"GET", "/v1/jobs/{id}", Object::kHeld, kAll},
+      {"GET", "/v1/jobs/{id}/wait", Object::kFailed, kAll},
+      {"GET", "/v1/jobs/{id}/wait", Object::kRunning, {204, 204, 204, 204, 204}, "?timeout=1ms"},
+      {"GET", "/v1/jobs/{id}/logs", Object::kRunning, kOwnerAndAdminOk},
+      {"POST", "/v1/jobs/{id}/hold", Object::kHeld, kOwnersAndAdmins},
+      {"POST", "/v1/jobs/{id}/release", Object::kHeld, kOwnersAndAdmins},
+      {"POST", "/v1/jobs/{id}/cancel", Object::kHeld, kOwnersAndAdmins},
       {"POST",
        "/v1/jobs/{id}/signal",
-       Of::kRunning,
+       Object::kRunning,
        {403, 403, 403, 204, 204},
        "",
        R"({"signal":"CONT"})"},
-      // Whoever may ask is told that this one is pinned.
-      {"POST", "/v1/jobs/{id}/move", Of::kRunning, {403, 403, 403, 422, 422}},
-      {"GET", "/v1/explain/{id}", Of::kRunning, kAll},
-      {"GET", "/v1/explain/{id}", Of::kFailed, kAll},
-      {"GET", "/v1/explain/{id}", Of::kHeld, kAll},
-      {"GET", "/v1/what-if", Of::kNothing, kAll, "?profile=7g.40gb"},
-      {"POST", "/v1/leases", Of::kNothing, kEveryUser, "", R"({"profile":"1g.5gb","wait":"30s"})"},
-      {"GET", "/v1/leases", Of::kNothing, kAll},
-      // A key names a lease of who took it; a token that only looks releases nothing.
-      {"GET", "/v1/leases", Of::kLease, {404, 404, 404, 200, 404}, "?key=owners/1"},
-      {"GET", "/v1/leases/{id}", Of::kLease, kAll},
-      {"POST", "/v1/leases/{id}/renew", Of::kLease, kHisAnd},
-      {"DELETE", "/v1/leases", Of::kLease, {403, 204, 204, 200, 204}, "?key=owners/1"},
-      {"DELETE", "/v1/leases/{id}", Of::kLease, kHisAnd},
-      {"GET", "/v1/gpus", Of::kNothing, kAll},
-      {"POST", "/v1/gpus/{id}/cordon", Of::kNothing, kAdminsOnly},
-      {"POST", "/v1/gpus/{id}/drain", Of::kNothing, kAdminsOnly},
-      {"POST", "/v1/gpus/{id}/uncordon", Of::kNothing, kAdminsOnly},
-      {"GET", "/v1/defrag", Of::kNothing, kAll},
-      {"GET", "/v1/tuning", Of::kNothing, kAll},
-      {"PATCH", "/v1/tuning", Of::kNothing, {403, 403, 403, 403, 200}, "", R"({"gain":"0.5"})"},
-      {"GET", "/v1/events", Of::kNothing, kAll, "?after=0&follow=false"},
-      {"GET", "/v1/history", Of::kNothing, kAll},
-      {"GET", "/v1/usage", Of::kNothing, kAll},
-      {"POST", "/v1/tokens", Of::kNothing, kEveryUser, "", R"({"scope":"read"})"},
-      // Whoever makes one for somebody is that one.
+      // 422 for those who may request a move: this job is pinned.
+      {"POST", "/v1/jobs/{id}/move", Object::kRunning, {403, 403, 403, 422, 422}},
+      {"GET", "/v1/explain/{id}", Object::kRunning, kAll},
+      {"GET", "/v1/explain/{id}", Object::kFailed, kAll},
+      {"GET", "/v1/explain/{id}", Object::kHeld, kAll},
+      {"GET", "/v1/what-if", Object::kNothing, kAll, "?profile=7g.40gb"},
+      {"POST", "/v1/leases", Object::kNothing, kEveryUser, "",
+       R"({"profile":"1g.5gb","wait":"30s"})"},
+      {"GET", "/v1/leases", Object::kNothing, kAll},
+      // A key names a lease of the client that took it; a read token cannot release.
+      {"GET", "/v1/leases", Object::kLease, {404, 404, 404, 200, 404}, "?key=owners/1"},
+      {"GET", "/v1/leases/{id}", Object::kLease, kAll},
+      {"POST", "/v1/leases/{id}/renew", Object::kLease, kOwnerAndAdminOk},
+      {"DELETE", "/v1/leases", Object::kLease, {403, 204, 204, 200, 204}, "?key=owners/1"},
+      {"DELETE", "/v1/leases/{id}", Object::kLease, kOwnerAndAdminOk},
+      {"GET", "/v1/gpus", Object::kNothing, kAll},
+      {"POST", "/v1/gpus/{id}/cordon", Object::kNothing, kAdminsOnly},
+      {"POST", "/v1/gpus/{id}/drain", Object::kNothing, kAdminsOnly},
+      {"POST", "/v1/gpus/{id}/uncordon", Object::kNothing, kAdminsOnly},
+      {"GET", "/v1/defrag", Object::kNothing, kAll},
+      {"GET", "/v1/tuning", Object::kNothing, kAll},
+      {"PATCH", "/v1/tuning", Object::kNothing, {403, 403, 403, 403, 200}, "", R"({"gain":"0.5"})"},
+      {"GET", "/v1/events", Object::kNothing, kAll, "?after=0&follow=false"},
+      {"GET", "/v1/history", Object::kNothing, kAll},
+      {"GET", "/v1/usage", Object::kNothing, kAll},
+      {"POST", "/v1/tokens", Object::kNothing, kEveryUser, "", R"({"scope":"read"})"},
+      // With a token for another user one could act as that user.
       {"POST",
        "/v1/tokens",
-       Of::kNothing,
+       Object::kNothing,
        {403, 403, 403, 403, 201},
        "",
        R"({"scope":"read","uid":1})"},
-      {"GET", "/v1/tokens", Of::kNothing, kAll},
-      // Others' tokens are not even there; a token that only looks is refused before that.
-      {"DELETE", "/v1/tokens/{id}", Of::kToken, {403, 404, 404, 200, 200}},
-      {"GET", "/v1/status", Of::kNothing, kAll},
-      {"GET", "/metrics", Of::kNothing, kAll},
-      {"GET", "/healthz", Of::kNothing, kAll},
-      {"GET", "/readyz", Of::kNothing, kAll},
+      {"GET", "/v1/tokens", Object::kNothing, kAll},
+      // Tokens of other users do not exist for a client; a read token is refused before that.
+      {"DELETE", "/v1/tokens/{id}", Object::kToken, {403, 404, 404, 200, 200}},
+      {"GET", "/v1/status", Object::kNothing, kAll},
+      {"GET", "/metrics", Object::kNothing, kAll},
+      {"GET", "/healthz", Object::kNothing, kAll},
+      {"GET", "/readyz", Object::kNothing, kAll},
   };
   return kTable;
 }
@@ -126,79 +126,80 @@ std::uint64_t id_in(const json::value& answer) {
 
 class Privacy : public ::testing::Test {
  protected:
-  // Room for all that is asked for; a log that tells everything.
+  // Enough GPUs for all requests, and the most verbose log.
   Privacy()
       : node_({.emulate = "4xA100-40GB",
                .config = "[log]\nlevel = \"debug\"\n[scheduler]\nmigration = \"off\"\n"}) {}
 
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "only root can act as others";
-    let_others_in(node_);
+    if (geteuid() != 0) GTEST_SKIP() << "needs root to act as other users";
+    allow_other_users(node_);
     node_.start();
-    reader_ = token({{"uid", kOther}, {"scope", "read"}});
+    reader_ = token({{"uid", kOtherUid}, {"scope", "read"}});
     writer_ = token({{"scope", "write"}});
     std::filesystem::create_directory(node_.at(kMark));
   }
 
-  std::string token(const json::object& wish) {
-    return std::string(node_.ask("POST", "/v1/tokens", 201, wish).at("secret").as_string());
+  std::string token(const json::object& request) {
+    return std::string(node_.call("POST", "/v1/tokens", 201, request).at("secret").as_string());
   }
-  std::pair<int, json::value> shown(const std::string& secret, const std::string& method,
-                                    const std::string& target,
-                                    const std::optional<json::value>& body) const {
+  std::pair<int, json::value> call_with_token(const std::string& secret, const std::string& method,
+                                              const std::string& target,
+                                              const std::optional<json::value>& body) const {
     auto client = http::Client::open(node_.socket(), {.token = secret});
     if (!client) return {0, nullptr};
     auto reply = client->exchange(method, target, body);
     return reply ? std::pair(reply->status, reply->body) : std::pair(0, json::value());
   }
-  std::pair<int, json::value> ask(Who who, const std::string& method, const std::string& target,
-                                  const std::optional<json::value>& body = std::nullopt) const {
-    if (who == kReader) return shown(reader_, method, target, body);
-    if (who == kWriter) return shown(writer_, method, target, body);
-    const uid_t uid = who == kOwns ? kOwner : who == kStranger ? kOther : 0;
-    return ask_as(uid, node_, method, target, body);
+  std::pair<int, json::value> call(Client client, const std::string& method,
+                                   const std::string& target,
+                                   const std::optional<json::value>& body = std::nullopt) const {
+    if (client == kReader) return call_with_token(reader_, method, target, body);
+    if (client == kWriter) return call_with_token(writer_, method, target, body);
+    const uid_t uid = client == kOwner ? kOwnerUid : client == kOtherUser ? kOtherUid : 0;
+    return call_as(uid, node_, method, target, body);
   }
-  std::uint64_t made(Who who, const std::string& target, const json::value& body) const {
-    const auto [status, answer] = ask(who, "POST", target, body);
+  std::uint64_t create(Client client, const std::string& target, const json::value& body) const {
+    const auto [status, answer] = call(client, "POST", target, body);
     EXPECT_EQ(status, 201) << answer;
     return id_in(answer);
   }
 
-  // A job of the owner's that has the mark wherever it could have one.
-  [[nodiscard]] json::object marked(const std::string& script,
-                                    const json::object& more = {}) const {
-    json::object request = node_.request("1g.5gb", cat(script, " # ", kMark), more);
+  // A job request with the mark in every field that may contain it.
+  [[nodiscard]] json::object marked_request(const std::string& script,
+                                            const json::object& more = {}) const {
+    json::object request = node_.job_request("1g.5gb", cat(script, " # ", kMark), more);
     request["name"] = "plain";
     request["labels"] = {{"project", kMark}};
     request["environment"].as_object()["SECRET"] = kSecretMark;
     if (!more.contains("directory")) request["directory"] = node_.at(kMark);
     return request;
   }
-  std::uint64_t make(Of of) {
-    switch (of) {
-      case Of::kNothing:
+  std::uint64_t make(Object object) {
+    switch (object) {
+      case Object::kNothing:
         return 3;  // a GPU
-      case Of::kRunning:
+      case Object::kRunning:
         return running_;
-      case Of::kFailed:
+      case Object::kFailed:
         return failed_;
-      case Of::kHeld:
-        return made(kOwns, "/v1/jobs", marked("true", {{"hold", true}}));
-      case Of::kLease:
+      case Object::kHeld:
+        return create(kOwner, "/v1/jobs", marked_request("true", {{"hold", true}}));
+      case Object::kLease:
         return lease_;
-      case Of::kToken:
-        return made(kOwns, "/v1/tokens", json::object{{"name", kMark}});
+      case Object::kToken:
+        return create(kOwner, "/v1/tokens", json::object{{"name", kMark}});
     }
     return 0;
   }
-  void furnish() {
-    running_ = made(kOwns, "/v1/jobs", marked(cat("echo ", kMark, "; sleep 1000")));
+  void create_objects() {
+    running_ = create(kOwner, "/v1/jobs", marked_request(cat("echo ", kMark, "; sleep 1000")));
     const json::object nowhere{{"directory", cat("/nowhere/", kMark)}};
-    failed_ = made(kOwns, "/v1/jobs", marked("true", nowhere));
+    failed_ = create(kOwner, "/v1/jobs", marked_request("true", nowhere));
     node_.await(running_, "running");
     node_.await(failed_, "failed");
-    lease_ = made(kOwns, "/v1/leases",
-                  json::object{{"profile", "1g.5gb"}, {"key", "owners/1"}, {"wait", "30s"}});
+    lease_ = create(kOwner, "/v1/leases",
+                    json::object{{"profile", "1g.5gb"}, {"key", "owners/1"}, {"wait", "30s"}});
   }
 
   Node node_;
@@ -209,7 +210,6 @@ class Privacy : public ::testing::Test {
   std::uint64_t lease_ = 0;
 };
 
-// A changing row of a job that waits needs a fresh one for each who may.
 std::string target_of(const Row& row, std::uint64_t id) {
   std::string target = row.pattern;
   if (const auto at = target.find("{id}"); at != std::string::npos) {
@@ -218,20 +218,20 @@ std::string target_of(const Row& row, std::uint64_t id) {
   return target + row.query;
 }
 
-TEST_F(Privacy, EveryRouteSaysToEverybodyWhatIsHis) {
-  furnish();
-  std::set<std::string> asked;
+TEST_F(Privacy, EveryRouteChecksTheRightsOfEveryClient) {
+  create_objects();
+  std::set<std::string> tested;
   for (const Row& row : table()) {
-    asked.insert(cat(row.method, " ", row.pattern));
-    for (const Who who : kEverybody) {
-      const std::string target = target_of(row, make(row.of));
-      SCOPED_TRACE(cat(row.method, " ", target, " by ", kNames[who]));
+    tested.insert(cat(row.method, " ", row.pattern));
+    for (const Client client : kClients) {
+      const std::string target = target_of(row, make(row.object));
+      SCOPED_TRACE(cat(row.method, " ", target, " by ", kNames[client]));
       const auto body = row.body == nullptr ? std::nullopt : std::optional(json::parse(row.body));
-      const auto [status, answer] = ask(who, row.method, target, body);
+      const auto [status, answer] = call(client, row.method, target, body);
       const std::string text = json::serialize(answer);
-      EXPECT_EQ(status, row.statuses[who]) << text;
-      const bool his = who == kOwns || who == kAdmin;
-      EXPECT_TRUE(his || text.find(kMark) == std::string::npos) << text;
+      EXPECT_EQ(status, row.statuses[client]) << text;
+      const bool may_see = client == kOwner || client == kAdmin;
+      EXPECT_TRUE(may_see || text.find(kMark) == std::string::npos) << text;
     }
   }
   std::ifstream file(TANGRAM_SOURCE_DIR "/docs/openapi.json");
@@ -242,57 +242,60 @@ TEST_F(Privacy, EveryRouteSaysToEverybodyWhatIsHis) {
     for (const auto& [method, operation] : operations.as_object()) {
       std::string name(method);
       for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-      EXPECT_TRUE(asked.contains(cat(name, " ", std::string_view(path)))) << name << " " << path;
+      EXPECT_TRUE(tested.contains(cat(name, " ", std::string_view(path)))) << name << " " << path;
     }
   }
 }
 
-// That the mark is where it would be found, or the test above would prove nothing.
-TEST_F(Privacy, OwnersAndAdminsSeeAllOfIt) {
-  furnish();
-  for (const Who who : {kOwns, kAdmin}) {
-    const std::string running = json::serialize(ask(who, "GET", cat("/v1/jobs/", running_)).second);
+// Shows that the mark can be found; otherwise the test above would prove nothing.
+TEST_F(Privacy, OwnersAndAdminsSeeTheMark) {
+  create_objects();
+  for (const Client client : {kOwner, kAdmin}) {
+    const std::string running =
+        json::serialize(call(client, "GET", cat("/v1/jobs/", running_)).second);
     EXPECT_NE(running.find(kSecretMark), std::string::npos);
-    const json::value failed = ask(who, "GET", cat("/v1/jobs/", failed_)).second;
+    const json::value failed = call(client, "GET", cat("/v1/jobs/", failed_)).second;
     EXPECT_NE(json::serialize(failed.at("reason")).find(kMark), std::string::npos) << failed;
     for (const char* list : {"/v1/jobs?all=true", "/v1/history"}) {
-      EXPECT_NE(json::serialize(ask(who, "GET", list).second).find(kMark), std::string::npos);
+      EXPECT_NE(json::serialize(call(client, "GET", list).second).find(kMark), std::string::npos);
     }
-    const std::string why = json::serialize(ask(who, "GET", cat("/v1/explain/", failed_)).second);
+    const std::string why =
+        json::serialize(call(client, "GET", cat("/v1/explain/", failed_)).second);
     EXPECT_NE(why.find(kMark), std::string::npos) << why;
-    const auto logs = ask(who, "GET", cat("/v1/jobs/", running_, "/logs"));
+    const auto logs = call(client, "GET", cat("/v1/jobs/", running_, "/logs"));
     EXPECT_NE(json::serialize(logs.second).find(kMark), std::string::npos) << logs.second;
   }
 }
 
-// A job that failed waits again: what went wrong with it is still its owner's.
-TEST_F(Privacy, WhatWentWrongBeforeIsTheOwnersToo) {
+// The error of an earlier run is hidden from others too while the job waits to be restarted.
+TEST_F(Privacy, EarlierErrorsAreOnlyForTheOwner) {
   const json::object again{
       {"directory", cat("/nowhere/", kMark)}, {"restart", "always"}, {"max_restarts", 1'000}};
-  const std::uint64_t id = made(kOwns, "/v1/jobs", marked("true", again));
-  eventually("it failed and waits", [&] {
+  const std::uint64_t id = create(kOwner, "/v1/jobs", marked_request("true", again));
+  eventually("it has been restarted", [&] {
     const json::object job = node_.job(id);
     return job.at("restarts").to_number<int>() > 0;
   });
   for (int i = 0; i < 20; ++i) {
-    for (const Who who : {kReader, kStranger, kWriter}) {
+    for (const Client client : {kReader, kOtherUser, kWriter}) {
       for (const std::string& target :
            {cat("/v1/jobs/", id), std::string("/v1/jobs"), cat("/v1/explain/", id)}) {
-        const std::string text = json::serialize(ask(who, "GET", target).second);
-        EXPECT_EQ(text.find(kMark), std::string::npos) << kNames[who] << " " << target << text;
+        const std::string text = json::serialize(call(client, "GET", target).second);
+        EXPECT_EQ(text.find(kMark), std::string::npos) << kNames[client] << " " << target << text;
       }
     }
   }
 }
 
-TEST_F(Privacy, LogsHaveNothingOfAnEnvironment) {
-  furnish();
-  ask(kStranger, "POST", cat("/v1/jobs/", running_, "/cancel"));
-  ask(kOwns, "POST", cat("/v1/jobs/", running_, "/cancel"));
+TEST_F(Privacy, LogsContainNoEnvironment) {
+  create_objects();
+  call(kOtherUser, "POST", cat("/v1/jobs/", running_, "/cancel"));
+  call(kOwner, "POST", cat("/v1/jobs/", running_, "/cancel"));
   node_.await(running_, "over");
-  ask(kOwns, "POST", "/v1/jobs", json::object{{"environment", {{"SECRET", kSecretMark}, {"", 7}}}});
+  call(kOwner, "POST", "/v1/jobs",
+       json::object{{"environment", {{"SECRET", kSecretMark}, {"", 7}}}});
   node_.stop();
-  EXPECT_NE(node_.log().find(cat("job ", running_)), std::string::npos) << "it says nothing at all";
+  EXPECT_NE(node_.log().find(cat("job ", running_)), std::string::npos) << "the log is empty";
   EXPECT_EQ(node_.log().find(kSecretMark), std::string::npos);
   std::ifstream file(node_.state_dir() + "/audit.log");
   std::stringstream audit;
@@ -301,39 +304,38 @@ TEST_F(Privacy, LogsHaveNothingOfAnEnvironment) {
   EXPECT_EQ(audit.str().find(kMark), std::string::npos) << audit.str();
 }
 
-// Others read the outline of a lease, not what its holder's process needs; and what was refused
-// them did not happen.
-TEST_F(Privacy, LeasesOfOthersAreOutlinesOnly) {
-  furnish();
+// Other users see the outline of a lease without its environment; refused requests have no effect.
+TEST_F(Privacy, OtherUsersSeeOutlinesOfLeases) {
+  create_objects();
   const std::string it = cat("/v1/leases/", lease_);
-  const json::value mine = ask(kOwns, "GET", it).second;
+  const json::value mine = call(kOwner, "GET", it).second;
   EXPECT_FALSE(mine.at("environment").as_object().empty());
-  for (const Who who : {kReader, kStranger, kWriter}) {
-    SCOPED_TRACE(kNames[who]);
-    EXPECT_TRUE(ask(who, "GET", it).second.at("environment").as_object().empty());
-    const json::value list = ask(who, "GET", "/v1/leases").second;
+  for (const Client client : {kReader, kOtherUser, kWriter}) {
+    SCOPED_TRACE(kNames[client]);
+    EXPECT_TRUE(call(client, "GET", it).second.at("environment").as_object().empty());
+    const json::value list = call(client, "GET", "/v1/leases").second;
     EXPECT_TRUE(list.at(0).at("environment").as_object().empty());
-    EXPECT_EQ(ask(who, "POST", it + "/renew", json::object{{"ttl", "1h"}}).first, 403);
-    EXPECT_EQ(ask(who, "DELETE", it).first, 403);
-    EXPECT_EQ(ask(who, "POST", cat("/v1/jobs/", lease_, "/cancel")).first, 403);
+    EXPECT_EQ(call(client, "POST", it + "/renew", json::object{{"ttl", "1h"}}).first, 403);
+    EXPECT_EQ(call(client, "DELETE", it).first, 403);
+    EXPECT_EQ(call(client, "POST", cat("/v1/jobs/", lease_, "/cancel")).first, 403);
   }
-  const json::value after = ask(kOwns, "GET", it).second;
+  const json::value after = call(kOwner, "GET", it).second;
   EXPECT_EQ(after.at("state"), "granted");
   EXPECT_EQ(after.at("ttl"), mine.at("ttl"));
-  // The same key is another's own.
+  // Another user's lease with the same key is independent.
   const json::object same{{"profile", "1g.5gb"}, {"key", "owners/1"}, {"wait", "30s"}};
-  EXPECT_NE(made(kStranger, "/v1/leases", same), lease_);
+  EXPECT_NE(create(kOtherUser, "/v1/leases", same), lease_);
 }
 
 TEST_F(Privacy, TheSameKeyOfTwoUsersIsTwoJobs) {
-  const json::object request = node_.request("1g.5gb", "true", {{"hold", true}});
+  const json::object request = node_.job_request("1g.5gb", "true", {{"hold", true}});
   std::set<std::uint64_t> jobs;
-  for (const std::string& secret : {token({{"uid", kOwner}}), token({{"uid", kOther}})}) {
+  for (const std::string& secret : {token({{"uid", kOwnerUid}}), token({{"uid", kOtherUid}})}) {
     for (const int status : {201, 200}) {
       auto client = http::Client::open(node_.socket(), {.token = secret});
       ASSERT_TRUE(client);
       const auto reply =
-          client->exchange("POST", "/v1/jobs", request, http::Client::kPatience, "same-key");
+          client->exchange("POST", "/v1/jobs", request, http::Client::kDefaultTimeout, "same-key");
       ASSERT_TRUE(reply);
       EXPECT_EQ(reply->status, status) << reply->body;
       jobs.insert(id_in(reply->body));
@@ -342,34 +344,35 @@ TEST_F(Privacy, TheSameKeyOfTwoUsersIsTwoJobs) {
   EXPECT_EQ(jobs.size(), 2U);
 }
 
-// The shortest life of a token is a minute; in the store it is made shorter.
-TEST_F(Privacy, ATokenThatExpiresLetsNobodyInAnyMore) {
-  const std::string brief = token({{"uid", kOther}});
-  const std::string lasting = token({{"uid", kOther}});
+// The shortest ttl of a token is a minute; the test makes it shorter in the store.
+TEST_F(Privacy, AnExpiredTokenIsInvalid) {
+  const std::string expiring = token({{"uid", kOtherUid}});
+  const std::string lasting = token({{"uid", kOtherUid}});
   node_.stop();
   const auto end = std::chrono::system_clock::now() + std::chrono::seconds(5);
   {
     SQLite::Database store(node_.state_dir() + "/tangram.db", SQLite::OPEN_READWRITE);
     const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(end.time_since_epoch());
-    const std::string id = brief.substr(8, brief.find('_', 8) - 8);
+    const std::string id = expiring.substr(8, expiring.find('_', 8) - 8);
     ASSERT_EQ(store.exec(cat("UPDATE tokens SET expires = ", wall.count(), " WHERE id = ", id)), 1);
   }
   node_.start();
-  auto follower = http::Client::open(node_.socket(), {.token = brief});
+  auto follower = http::Client::open(node_.socket(), {.token = expiring});
   ASSERT_TRUE(follower);
   const auto status = [&](const std::string& secret) {
-    return shown(secret, "GET", "/v1/jobs", std::nullopt).first;
+    return call_with_token(secret, "GET", "/v1/jobs", std::nullopt).first;
   };
   eventually("it has expired", [&] {
-    const int now = status(brief);
+    const int now = status(expiring);
     EXPECT_TRUE(now == 200 || std::chrono::system_clock::now() >= end) << now;
     return now == 401;
   });
   EXPECT_GE(std::chrono::system_clock::now(), end);
   EXPECT_EQ(status(lasting), 200);
-  const auto refused = follower->exchange("GET", "/v1/jobs");  // came in while it was good
+  const auto refused =
+      follower->exchange("GET", "/v1/jobs");  // connected while the token was valid
   EXPECT_TRUE(!refused || refused->status == 401);
-  EXPECT_EQ(shown(brief, "POST", "/v1/tokens", json::object{}).first, 401);
+  EXPECT_EQ(call_with_token(expiring, "POST", "/v1/tokens", json::object{}).first, 401);
 }
 
 }  // namespace

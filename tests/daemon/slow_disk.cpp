@@ -1,7 +1,7 @@
-// A disk that is slow, hangs or fails, for a process that is started with this library preloaded:
-// its fdatasync() takes TANGRAM_SLOW_DISK_MS longer, does not return while there is a file named
-// $TANGRAM_SLOW_DISK.hang, and fails while there is one named $TANGRAM_SLOW_DISK.fail. Its fsync(),
-// which the store does without, does not return while there is one named $TANGRAM_SLOW_DISK.stuck.
+// A library to preload that makes the disk slow, hang or fail: fdatasync() takes
+// TANGRAM_SLOW_DISK_MS longer, does not return while the file $TANGRAM_SLOW_DISK.hang exists, and
+// fails while $TANGRAM_SLOW_DISK.fail exists. fsync(), which the store does not use, does not
+// return while $TANGRAM_SLOW_DISK.stuck exists.
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace {
 
-bool there_is(const char* ending) {
+bool has_file(const char* suffix) {
   const char* path = std::getenv("TANGRAM_SLOW_DISK");
-  return path != nullptr && ::access((std::string(path) + ending).c_str(), F_OK) == 0;
+  return path != nullptr && ::access((std::string(path) + suffix).c_str(), F_OK) == 0;
 }
 
 }  // namespace
 
 extern "C" int fdatasync(int fd) {
   if (const char* delay = std::getenv("TANGRAM_SLOW_DISK_MS")) ::usleep(1'000 * std::atoi(delay));
-  while (there_is(".hang")) ::usleep(1'000);
-  if (there_is(".fail")) {
+  while (has_file(".hang")) ::usleep(1'000);
+  if (has_file(".fail")) {
     errno = EIO;
     return -1;
   }
@@ -28,6 +28,6 @@ extern "C" int fdatasync(int fd) {
 }
 
 extern "C" int fsync(int fd) {
-  while (there_is(".stuck")) ::usleep(1'000);
+  while (has_file(".stuck")) ::usleep(1'000);
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }

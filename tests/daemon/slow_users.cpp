@@ -1,6 +1,6 @@
-// A user database that hangs, for a process that is started with this library preloaded: its
-// getpwuid_r() does not return while there is a file named $TANGRAM_SLOW_USERS.hang. Whom it was
-// asked for is in $TANGRAM_SLOW_USERS.asked, a number a line.
+// A library to preload that makes the user database hang: getpwuid_r() does not return while the
+// file $TANGRAM_SLOW_USERS.hang exists. The uids it was called with are appended to
+// $TANGRAM_SLOW_USERS.lookups, one per line.
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
@@ -12,7 +12,7 @@ extern "C" int getpwuid_r(uid_t uid, passwd* entry, char* text, size_t size, pas
   using Real = int (*)(uid_t, passwd*, char*, size_t, passwd**);
   static const auto real = reinterpret_cast<Real>(::dlsym(RTLD_NEXT, "getpwuid_r"));
   if (const char* path = std::getenv("TANGRAM_SLOW_USERS")) {
-    std::ofstream(std::string(path) + ".asked", std::ios::app) << uid << std::endl;
+    std::ofstream(std::string(path) + ".lookups", std::ios::app) << uid << std::endl;
     while (::access((std::string(path) + ".hang").c_str(), F_OK) == 0) ::usleep(1'000);
   }
   return real(uid, entry, text, size, found);

@@ -1,19 +1,19 @@
-// `tangram` over TLS, against the real daemon: everything that works on the socket works from afar
-// with a token, and whoever shows a wrong one, or trusts somebody else, is told so. One rule: the
-// program knows the daemon by its environment only, as docs/cli.md says.
+// `tangram` over TLS with a token, against the real daemon: verbs work as over the unix socket;
+// wrong tokens and untrusted certificates are reported. The program finds the daemon by its
+// environment, as docs/cli.md describes.
 #include <chrono>
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "background.hpp"
+#include "background_process.hpp"
 #include "base/text.hpp"
-#include "http/test_keys.hpp"
 #include "node.hpp"
 #include "program.hpp"
 #include "store/store.hpp"
 #include "tcp_node.hpp"
+#include "tests/support/http/keys.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -28,7 +28,7 @@ class TcpCli : public ::testing::Test {
  protected:
   TcpCli() { node_.start(); }
 
-  // A token made on the node, as a file.
+  // Creates a token on the node and returns the path of a file with it.
   std::string token_file(Words options = {}) {
     Words words = {"token", "create", "--quiet"};
     words.insert(words.end(), options.begin(), options.end());
@@ -44,7 +44,7 @@ class TcpCli : public ::testing::Test {
   [[nodiscard]] Ended run(const Words& words, const std::string& token) const {
     return run_program(TANGRAM_BINARY, words, "", environment(token, tcp_.ca()));
   }
-  // What is said when it is refused: one line, and nothing on standard output.
+  // Expects a failure with one line on standard error and nothing on standard output; returns it.
   [[nodiscard]] std::string refused(const Words& words, int code, const Words& variables) const {
     const Ended ended = run_program(TANGRAM_BINARY, words, "", variables);
     EXPECT_EQ(ended.code, code) << ended.err;
@@ -53,7 +53,7 @@ class TcpCli : public ::testing::Test {
     EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
     return ended.err;
   }
-  // Every verb says the same; `wait`, `run` and `lease` with an exit code that is no command's.
+  // All verbs fail for the same reason; `wait`, `run` and `lease` with their own exit code.
   void expect_all_refused(const Words& variables, const std::string& why) const {
     for (const Words& words :
          {Words{"ps"}, Words{"show", "1"}, Words{"logs", "1"}, Words{"cancel", "1"},
@@ -80,17 +80,18 @@ TEST_F(TcpCli, JobsAreSubmittedFollowedAndEnded) {
   EXPECT_THAT(run({"ps"}, token).out, AllOf(HasSubstr("1g.5gb"), HasSubstr("running")));
   EXPECT_THAT(run({"show", "1"}, token).out, HasSubstr("echo hello"));
   Words variables = environment(token, tcp_.ca());
-  Background follows({TANGRAM_BINARY, "events", "-f", "--after", "0", "--job", "1"}, variables);
-  Background reads({TANGRAM_BINARY, "logs", "-f", "1"}, variables);
-  Background waits({TANGRAM_BINARY, "wait", "1"}, variables);
-  eventually("it is read", [&] { return reads.out() == "hello\n"; });
+  BackgroundProcess events({TANGRAM_BINARY, "events", "-f", "--after", "0", "--job", "1"},
+                           variables);
+  BackgroundProcess logs({TANGRAM_BINARY, "logs", "-f", "1"}, variables);
+  BackgroundProcess waits({TANGRAM_BINARY, "wait", "1"}, variables);
+  eventually("the log is read", [&] { return logs.out() == "hello\n"; });
   EXPECT_EQ(run({"wait", "1", "--timeout", "100ms"}, token).code, 124);
   EXPECT_THAT(run({"cancel", "1"}, token).out, StartsWith("job 1 is "));
   EXPECT_EQ(waits.wait(), 128 + SIGTERM);
-  EXPECT_EQ(reads.wait(), 0) << reads.err();
-  eventually("it is followed",
-             [&] { return follows.out().find("job.cancelled") != std::string::npos; });
-  EXPECT_THAT(follows.out(), AllOf(HasSubstr("job.submitted"), HasSubstr("job.running")));
+  EXPECT_EQ(logs.wait(), 0) << logs.err();
+  eventually("the event is printed",
+             [&] { return events.out().find("job.cancelled") != std::string::npos; });
+  EXPECT_THAT(events.out(), AllOf(HasSubstr("job.submitted"), HasSubstr("job.running")));
   EXPECT_THAT(run({"events", "--job", "1"}, token).out, HasSubstr("job.cancelled"));
   EXPECT_THAT(run({"history"}, token).out, HasSubstr("cancelled"));
 }
@@ -100,15 +101,16 @@ TEST_F(TcpCli, RunAndLeaseEndAsTheirCommands) {
   const std::string script = "echo on $CUDA_VISIBLE_DEVICES \"[$TANGRAM_TOKEN_FILE]\"; exit 3";
   const Ended ran = run({"run", "-p", "1g.5gb", "--", "sh", "-c", script}, token);
   EXPECT_EQ(ran.code, 3) << ran.err;
-  EXPECT_THAT(ran.out, AllOf(StartsWith("on MIG-"), HasSubstr("[]")));  // the token stays here
+  EXPECT_THAT(ran.out,
+              AllOf(StartsWith("on MIG-"), HasSubstr("[]")));  // the token is not passed to the job
   const Ended leased = run({"lease", "--quiet", "-p", "1g.5gb", "--", "sh", "-c",
                             "echo on $CUDA_VISIBLE_DEVICES; exit 7"},
                            token);
   EXPECT_EQ(leased.code, 7) << leased.err;
   EXPECT_THAT(leased.out, StartsWith("on MIG-"));
-  const Ended kept = run({"lease", "--keep", "-p", "2g.10gb", "--key", "far", "--json"}, token);
-  EXPECT_THAT(kept.out, AllOf(HasSubstr("\"granted\""), HasSubstr("\"far\""))) << kept.err;
-  EXPECT_THAT(run({"lease", "list"}, token).out, HasSubstr("far"));
+  const Ended kept = run({"lease", "--keep", "-p", "2g.10gb", "--key", "remote", "--json"}, token);
+  EXPECT_THAT(kept.out, AllOf(HasSubstr("\"granted\""), HasSubstr("\"remote\""))) << kept.err;
+  EXPECT_THAT(run({"lease", "list"}, token).out, HasSubstr("remote"));
   EXPECT_EQ(run({"lease", "release", "3"}, token).out, "lease 3 is releasing\n");
   EXPECT_EQ(run({"wait", "3"}, token).code, 0);
 }
@@ -123,9 +125,9 @@ TEST_F(TcpCli, TheOptionAndTheVariableMeanTheSame) {
   EXPECT_EQ(ended.code, 0) << ended.err;
 }
 
-TEST_F(TcpCli, WhoeverIsNotTrustedIsNotTold) {
-  const http::testing::TestKeys others;
-  expect_all_refused(environment(token_file(), others.ca()), "certificate");
+TEST_F(TcpCli, AnUntrustedCertificateIsRefused) {
+  const http::testing::TestKeys other_authority;
+  expect_all_refused(environment(token_file(), other_authority.ca()), "certificate");
   EXPECT_THAT(node_.log(), Not(HasSubstr("error")));
 }
 
@@ -134,12 +136,12 @@ TEST_F(TcpCli, WrongTokensAreRefused) {
   expect_all_refused(environment(wrong, tcp_.ca()), "token");
   Words none = environment("", tcp_.ca());
   none[1] = "TANGRAM_TOKEN=";
-  expect_all_refused(none, "`tangram token create` on the node makes one");
+  expect_all_refused(none, "Create one on the node with `tangram token create`");
   const std::string missing = node_.at("no-such-file");
   EXPECT_THAT(refused({"ps"}, 2, environment(missing, tcp_.ca())), HasSubstr("TANGRAM_TOKEN_FILE"));
 }
 
-// As if its time had passed while the daemon was away.
+// The token expires while the daemon does not run.
 TEST_F(TcpCli, ExpiredTokensAreRefused) {
   const std::string token = token_file({"--ttl", "1h"});
   EXPECT_EQ(run({"ps"}, token).code, 0);
@@ -158,7 +160,7 @@ TEST_F(TcpCli, ExpiredTokensAreRefused) {
   EXPECT_THAT(node_.tangram({"token", "list"}), HasSubstr("expired"));
 }
 
-TEST_F(TcpCli, ATokenThatReadsDoesNotWrite) {
+TEST_F(TcpCli, AReadTokenCannotWrite) {
   const auto job = node_.submit("1g.5gb", "echo mine; exec sleep 1000");
   node_.await(job, "running");
   const std::string token = token_file({"--scope", "read"});
@@ -168,15 +170,15 @@ TEST_F(TcpCli, ATokenThatReadsDoesNotWrite) {
   EXPECT_EQ(run({"wait", "--running", id}, token).code, 0);
   EXPECT_THAT(run({"explain", id}, token).out, HasSubstr("running"));
   const Words variables = environment(token, tcp_.ca());
-  const std::string why = "this token has the scope read; needed is write";
+  const std::string why = "the token has scope read, and this needs scope write";
   for (const Words& words : {Words{"cancel", id}, Words{"hold", id},
                              Words{"submit", "-p", "1g.5gb", "true"}, Words{"token", "create"}}) {
     EXPECT_THAT(refused(words, 1, variables), HasSubstr(why)) << words[0];
   }
-  EXPECT_THAT(refused({"cordon", "0"}, 1, variables), HasSubstr("needed is admin"));
+  EXPECT_THAT(refused({"cordon", "0"}, 1, variables), HasSubstr("this needs scope admin"));
   EXPECT_THAT(refused({"lease", "-p", "1g.5gb", "--", "true"}, 125, variables), HasSubstr(why));
   EXPECT_EQ(node_.state(job), "running");
-  EXPECT_EQ(node_.ask("GET", "/v1/jobs?all=true").as_array().size(), 1U);
+  EXPECT_EQ(node_.call("GET", "/v1/jobs?all=true").as_array().size(), 1U);
 }
 
 }  // namespace

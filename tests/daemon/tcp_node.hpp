@@ -1,5 +1,5 @@
-// TcpNode: a node whose daemon listens on TCP too, with a certificate that the test's own authority
-// vouches for.
+// TcpNode: a Node whose daemon also listens on TCP, with a certificate that a certificate authority
+// of the test has issued.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "http/test_keys.hpp"
 #include "node.hpp"
+#include "tests/support/http/keys.hpp"
 
 namespace tangram::tests {
 
-// One that nobody listens on just now.
+// A TCP port of 127.0.0.1 that is unused at the moment.
 inline std::uint16_t free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -33,7 +33,7 @@ class TcpNode {
  public:
   explicit TcpNode(NodeOptions options = {}) : node_(with_tcp(std::move(options))) {}
 
-  // The part of the configuration that opens TCP.
+  // The [tcp] section of the configuration.
   [[nodiscard]] std::string config(const std::string& certificate, const std::string& key) const {
     return cat("[tcp]\nlisten = \"127.0.0.1:", port_, "\"\ncertificate = \"", certificate,
                "\"\nkey = \"", key, "\"\n");

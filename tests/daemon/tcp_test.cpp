@@ -1,12 +1,12 @@
-// The daemon over TCP: another certificate is taken over at a reload, and strangers leave no more
-// in the audit log than their number.
+// The daemon over TCP: a reload replaces the certificate, and the audit log counts unauthenticated
+// requests instead of recording each.
 #include <algorithm>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "http/client.hpp"
+#include "http/client/client.hpp"
 #include "node.hpp"
 #include "tcp_node.hpp"
 
@@ -25,33 +25,32 @@ class Tcp : public ::testing::Test {
   Node& node_ = tcp_.node();
 };
 
-TEST_F(Tcp, AnotherCertificateIsTakenOverAtAReload) {
+TEST_F(Tcp, AReloadReplacesTheCertificate) {
   node_.start();
   ASSERT_TRUE(connect());
   const std::string certificate = tcp_.keys().folder() / "next.pem";
   const std::string key = tcp_.keys().folder() / "next.key";
   node_.folder().write("tangram.toml", tcp_.config(certificate, key));
-  node_.reload();  // before it is there
-  eventually("it is said", [&] {
-    return node_.log().find("the certificate was not read again") != std::string::npos;
-  });
+  node_.reload();  // the files do not exist yet
+  eventually("the error is logged",
+             [&] { return node_.log().find("certificate not reloaded") != std::string::npos; });
   EXPECT_TRUE(connect());
   tcp_.keys().authority().issue(certificate, key, "DNS:elsewhere");
   node_.reload();
-  eventually("it is taken over", [&] { return !connect(); });
+  eventually("the new certificate is used", [&] { return !connect(); });
   EXPECT_NE(connect().error().message.find("mismatch"), std::string::npos);
 }
 
-TEST_F(Tcp, StrangersAreCountedInTheAuditLog) {
+TEST_F(Tcp, UnauthenticatedRequestsAreCountedInTheAuditLog) {
   node_.start();
-  auto stranger = connect("tangram_1_wrong");
-  ASSERT_TRUE(stranger);
+  auto client = connect("tangram_1_wrong");
+  ASSERT_TRUE(client);
   for (int i = 0; i < 50; ++i) {
-    const auto reply = stranger->exchange("POST", "/v1/jobs", json::object{});
+    const auto reply = client->exchange("POST", "/v1/jobs", json::object{});
     ASSERT_TRUE(reply) << reply.error().message;
     EXPECT_EQ(reply->status, 401);
   }
-  node_.ask("POST", "/v1/jobs/7/cancel", 404);
+  node_.call("POST", "/v1/jobs/7/cancel", 404);
   node_.stop();
   std::ifstream in(node_.state_dir() + "/audit.log");
   const std::string lines((std::istreambuf_iterator<char>(in)), {});

@@ -1,5 +1,4 @@
-// `tangram top` on a real terminal: tmux plays it, types the keys and shows the screen. One rule:
-// what is waited for is what a person would see.
+// `tangram top` in a real terminal: tmux runs it, sends keys and shows the screen.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -22,7 +21,7 @@ using ::testing::HasSubstr;
 constexpr const char* kTmux = "/usr/bin/tmux";
 constexpr const char* kForever = "while :; do sleep 0.05; done";
 
-// A tmux server of its own, with one window.
+// A tmux server with one window.
 class Terminal {
  public:
   Terminal(const Node& node, int columns, int rows) : socket_(node.at("tmux")) {
@@ -71,7 +70,7 @@ class TopOnATerminal : public ::testing::Test {
     node_.await(train_, "running");
     node_.await(serve_, "running");
   }
-  // What is printed at the end does not stand in what is typed.
+  // The marks printed at the end differ from the typed text, which is on the screen too.
   static void start(const Terminal& terminal) {
     terminal.type(TANGRAM_BINARY
                   " top; code=$?; stty -a | grep -q ' echo ' && printf 'echo%s\\n' -on; "
@@ -102,18 +101,18 @@ TEST_F(TopOnATerminal, ShowsFiltersExplainsAndCancels) {
   terminal.type("c");
   terminal.wait_for(cat("cancel job ", train_, "? y/n"));
   terminal.type("n");
-  terminal.wait_for("is left alone");
+  terminal.wait_for("is not cancelled");
   EXPECT_EQ(node_.state(train_), "running");
   terminal.type("c");
   terminal.wait_for("y/n");
   terminal.type("y");
   node_.await(train_, "cancelled");
-  terminal.wait_for("no job has this");
+  terminal.wait_for("no job matches");
   terminal.press("Escape");
   terminal.wait_for("serve");
   terminal.type("q");
   terminal.wait_for("ended-0");
-  EXPECT_THAT(terminal.screen(), HasSubstr("echo-on"));  // the terminal is as it was
+  EXPECT_THAT(terminal.screen(), HasSubstr("echo-on"));  // the terminal is restored
 }
 
 TEST_F(TopOnATerminal, FollowsTheSizeOfItsTerminal) {
@@ -121,7 +120,7 @@ TEST_F(TopOnATerminal, FollowsTheSizeOfItsTerminal) {
   start(terminal);
   terminal.wait_for("serve");
   terminal.tmux({"resize-window", "-x", "120", "-y", "40"});
-  eventually("the foot is on the last line", [&] {
+  eventually("the key line is on the last line", [&] {
     const std::string screen = terminal.screen();
     return std::ranges::count(screen, '\n') == 40 &&
            screen.find("? help") > screen.rfind('\n', screen.size() - 2);
@@ -137,14 +136,14 @@ TEST_F(TopOnATerminal, SurvivesARestartOfTheDaemon) {
   start(terminal);
   terminal.wait_for("serve");
   node_.stop();
-  terminal.wait_for("trying again: ");
-  terminal.wait_for("serve");  // the last picture stays
+  terminal.wait_for("reconnecting: ");
+  terminal.wait_for("serve");  // the last data stays on the screen
   node_.start();
-  terminal.wait_until_gone("trying again: ");
-  const auto late = node_.submit("1g.5gb", kForever, {{"name", "latecomer"}});
-  terminal.wait_for("latecomer");
-  node_.ask("POST", cat("/v1/jobs/", late, "/cancel"), 202);
-  terminal.wait_until_gone("latecomer");
+  terminal.wait_until_gone("reconnecting: ");
+  const auto later = node_.submit("1g.5gb", kForever, {{"name", "added-later"}});
+  terminal.wait_for("added-later");
+  node_.call("POST", cat("/v1/jobs/", later, "/cancel"), 202);
+  terminal.wait_until_gone("added-later");
   terminal.type("p");
   terminal.wait_for("paused");
   terminal.type("?");
@@ -166,7 +165,7 @@ TEST_F(TopOnATerminal, ASignalLeavesTheTerminalAsItWas) {
   EXPECT_THAT(terminal.screen(), HasSubstr("echo-on"));
 }
 
-// Not top, but the same keyboard: completion of what the daemon knows, with the tab key.
+// Not `top`: completion of the daemon's jobs and profiles with the tab key, in the same terminal.
 TEST_F(TopOnATerminal, BashCompletesWhatTheDaemonKnows) {
   const Terminal terminal(node_, 80, 24);
   const std::string folder = std::filesystem::path(TANGRAM_BINARY).parent_path();
@@ -195,7 +194,7 @@ TEST_F(TopOnATerminal, NeedsNoColour) {
   terminal.wait_for("ended-0");
   terminal.type("TERM=nonsense " TANGRAM_BINARY " top");
   terminal.press("Enter");
-  terminal.wait_for("the terminal 'nonsense' is not known here");
+  terminal.wait_for("the terminal 'nonsense' is unknown");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Training: a node on which batch jobs that save checkpoints are moved, for tests. One rule: jobs
-// tell by their output and by files what happened to them, and tests wait for that.
+// Training: a node on which batch jobs that save checkpoints are moved, for tests. Jobs record in
+// their output and in files what they do, and tests wait for that.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,22 @@ class Training : public testing::Test {
     node.await(id, "running");
     return id;
   }
-  // Waits until its output grows, which nothing but a run of it can do.
-  void await_going_on(std::uint64_t id, std::size_t bytes = 20) {
+  // Waits until the job's output grows, which only a running process of it can cause.
+  void await_progress(std::uint64_t id, std::size_t bytes = 20) {
     const std::size_t so_far = node.output(id).size();
-    eventually("it goes on", [&] { return node.output(id).size() > so_far + bytes; });
+    eventually("the job makes progress", [&] { return node.output(id).size() > so_far + bytes; });
   }
   void await_file(const std::string& name) {
-    eventually(cat(name, " is there"), [&] { return node.folder().has(name); });
+    eventually(cat("the file ", name, " exists"), [&] { return node.folder().has(name); });
   }
-  void ask_move(std::uint64_t id, int gpu, int start) {
-    node.ask("POST", cat("/v1/jobs/", id, "/move"), 202,
-             boost::json::object{{"to", {{"gpu", gpu}, {"start", start}}}});
+  void request_move(std::uint64_t id, int gpu, int start) {
+    node.call("POST", cat("/v1/jobs/", id, "/move"), 202,
+              boost::json::object{{"to", {{"gpu", gpu}, {"start", start}}}});
   }
-  void await_rest(std::uint64_t id) {
+  void await_no_move(std::uint64_t id) {
     eventually("no move is under way", [&] { return node.job(id).at("moving") == false; });
   }
-  std::pair<int, int> place(std::uint64_t id) {
+  std::pair<int, int> slot(std::uint64_t id) {
     const boost::json::object job = node.job(id);
     return {job.at("gpu").to_number<int>(), job.at("start").to_number<int>()};
   }
@@ -50,7 +50,7 @@ class Training : public testing::Test {
   Node node;
 };
 
-// The original stands frozen, its successor takes its time.
+// A job whose successor never becomes ready, so that the original stays frozen.
 inline constexpr const char* kSlowSuccessor =
     "if [ \"$TANGRAM_RESUME\" = 1 ]; then : > successor; exec sleep 1000; fi; "
     "trap ': > ran' TERM; trap ': > $TANGRAM_CHECKPOINT/saved' USR1; "

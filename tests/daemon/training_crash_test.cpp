@@ -1,6 +1,6 @@
-// Batch jobs moved by their checkpoints while something dies or is out of reach: the daemon, a GPU,
-// a shim, the way to one. One rule: of an original and its successor never do both run, and one of
-// them goes on.
+// Batch jobs moved by their checkpoints while the daemon, a GPU or a shim fails or a shim cannot be
+// reached. An original and its successor must never run at the same time, and one of them
+// continues.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "files/descriptor.hpp"
+#include "os/descriptor.hpp"
 #include "training.hpp"
 
 namespace tangram::tests {
@@ -27,42 +27,44 @@ using ::testing::Not;
 
 class TrainingCrash : public Training {};
 
-// What is cancelled while it moves ends without going on, also if the daemon dies over it.
-TEST_F(TrainingCrash, AnOriginalThatIsCancelledDoesNotGoOnAfterARestart) {
+// A job that is cancelled during a move ends without running on, also if the daemon crashes then.
+TEST_F(TrainingCrash, ACancelledOriginalDoesNotRunOnAfterARestart) {
   const auto id = train(cat("cd ", node.at(""), "; ", kSlowSuccessor));
   node.stop();
   node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_DIE_AT=performed:stop-job"});
   node.start();
-  ask_move(id, 1 - place(id).first, 0);
+  request_move(id, 1 - slot(id).first, 0);
   await_file("successor");
-  (void)node.try_ask("POST", cat("/v1/jobs/", id, "/cancel"), std::nullopt);
-  node.await_death();
+  (void)node.try_call("POST", cat("/v1/jobs/", id, "/cancel"), std::nullopt);
+  node.await_crash();
   node.use_environment({"TANGRAM_EMULATOR_LATENCY=0"});
   node.start();
   node.await(id, "cancelled");
   EXPECT_FALSE(node.folder().has("ran"));
-  eventually("nothing is left", [&] { return node.shims().empty(); });
+  eventually("no run is left", [&] { return node.shims().empty(); });
 }
 
-// The target is lost while the original has not even answered the first question.
-TEST_F(TrainingCrash, AMoveThatWasTakenBackAsksForNothingMore) {
+// The target is lost before the original has answered the first request of the move.
+TEST_F(TrainingCrash, ARolledBackMoveSendsNoFurtherRequests) {
   const auto id = train(
-      "trap 'echo asked; : > $TANGRAM_CHECKPOINT/saved' USR1; "
+      "trap 'echo saving; : > $TANGRAM_CHECKPOINT/saved' USR1; "
       "while :; do echo tick; sleep 0.02; done");
-  const int target = 1 - place(id).first;
+  const int target = 1 - slot(id).first;
   ASSERT_EQ(node.shims().size(), 1U);
   const pid_t shim = node.shims().front();
   ::kill(shim, SIGSTOP);
-  ask_move(id, target, 0);
-  eventually("it is asked", [&] { return node.log().find("start replica") != std::string::npos; });
+  request_move(id, target, 0);
+  eventually("the replica is being started",
+             [&] { return node.log().find("start replica") != std::string::npos; });
   node.tangram({"emulate", "fault", "fall-off", cat(target)});
-  await_rest(id);
+  await_no_move(id);
   ::kill(shim, SIGCONT);
-  await_going_on(id, 500);
-  EXPECT_THAT(node.output(id), Not(HasSubstr("asked")));
+  await_progress(id, 500);
+  EXPECT_THAT(node.output(id), Not(HasSubstr("saving")));
 }
 
-// The successor's GPU is lost, and its shim does not hear that it is to end: the original waits.
+// The successor's GPU is lost and its shim cannot be reached: the original stays frozen until the
+// successor has ended.
 TEST_F(TrainingCrash, AnOriginalWaitsForTheEndOfALostSuccessor) {
   const auto id = train(cat("cd ", node.at(""),
                             "; trap ': > $TANGRAM_CHECKPOINT/saved' USR1; "
@@ -70,10 +72,10 @@ TEST_F(TrainingCrash, AnOriginalWaitsForTheEndOfALostSuccessor) {
   const auto steps_of = [&](char run) {
     return std::ranges::count(node.folder().read("steps"), run);
   };
-  const int target = 1 - place(id).first;
+  const int target = 1 - slot(id).first;
   const auto before = node.shims();
-  ask_move(id, target, 0);
-  eventually("its successor runs", [&] { return steps_of('2') > 0; });
+  request_move(id, target, 0);
+  eventually("the successor runs", [&] { return steps_of('2') > 0; });
   pid_t successor = -1;
   for (const pid_t shim : node.shims()) {
     if (shim != before.front()) successor = shim;
@@ -81,68 +83,68 @@ TEST_F(TrainingCrash, AnOriginalWaitsForTheEndOfALostSuccessor) {
   ASSERT_GT(successor, 0);
   ::kill(successor, SIGSTOP);
   node.tangram({"emulate", "fault", "fall-off", cat(target)});
-  await_rest(id);
-  const auto ones = steps_of('1');
-  const auto twos = steps_of('2');
-  eventually("its successor still runs", [&] { return steps_of('2') > twos + 20; });
-  EXPECT_EQ(steps_of('1'), ones);
+  await_no_move(id);
+  const auto original_steps = steps_of('1');
+  const auto successor_steps = steps_of('2');
+  eventually("the successor still runs", [&] { return steps_of('2') > successor_steps + 20; });
+  EXPECT_EQ(steps_of('1'), original_steps);
   ::kill(successor, SIGCONT);
-  eventually("the original goes on", [&] { return steps_of('1') > ones + 10; });
+  eventually("the original runs on", [&] { return steps_of('1') > original_steps + 10; });
 }
 
-// The daemon's end of its connection to a shim, shut: false if it may not be reached.
+// Shuts down the daemon's socket to a shim. False: the daemon's descriptors are not accessible.
 bool cut_link(pid_t daemon, pid_t shim) {
-  const files::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, daemon, 0)));
+  const os::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, daemon, 0)));
   for (const auto& entry : fs::directory_iterator(cat("/proc/", daemon, "/fd"))) {
-    const int theirs = std::atoi(entry.path().filename().c_str());
-    const files::Descriptor mine(
-        static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), theirs, 0)));
+    const int number = std::atoi(entry.path().filename().c_str());
+    const os::Descriptor copy(
+        static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
     ucred peer{};
     socklen_t size = sizeof peer;
-    if (!mine.ok() || ::getsockopt(mine.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    if (!copy.ok() || ::getsockopt(copy.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
       continue;
-    if (peer.pid == shim) return ::shutdown(mine.get(), SHUT_RDWR) == 0;
+    if (peer.pid == shim) return ::shutdown(copy.get(), SHUT_RDWR) == 0;
   }
   return false;
 }
 
-// The second move of a job fails while its shim is not reached: it goes on once that is.
-TEST_F(TrainingCrash, AThawIsTriedUntilItIsDone) {
+// The second move of a job fails while its shim cannot be reached; the job continues once it can.
+TEST_F(TrainingCrash, AThawIsRetriedUntilItSucceeds) {
   const auto id =
       train(cat("cd ", node.at(""),
                 "; C=$TANGRAM_CHECKPOINT; if [ \"$TANGRAM_RUN_ID\" = 2 ]; then : > $C/resumed; fi; "
                 "if [ \"$TANGRAM_RUN_ID\" = 3 ]; then : > successor; "
                 "while [ ! -e fail ]; do sleep 0.02; done; exit 3; fi; "
                 "trap ': > $C/saved' USR1; while :; do echo tick; sleep 0.02; done"));
-  ask_move(id, 1, 2);
-  await_rest(id);
+  request_move(id, 1, 2);
+  await_no_move(id);
   eventually("one run is left", [&] { return node.shims().size() == 1; });
   const pid_t shim = node.shims().front();
-  ask_move(id, 1, 4);
+  request_move(id, 1, 4);
   await_file("successor");
   std::string control;
   for (const auto& entry : fs::directory_iterator(node.state_dir() + "/runs")) {
     if (entry.path().filename().string().starts_with("2-")) control = entry.path() / "control";
   }
   fs::rename(control, control + ".away");
-  if (!cut_link(node.pid(), shim)) GTEST_SKIP() << "the daemon's descriptors cannot be reached";
+  if (!cut_link(node.pid(), shim)) GTEST_SKIP() << "the daemon's descriptors are not accessible";
   node.folder().write("fail", "");
-  await_rest(id);
-  EXPECT_EQ(place(id), std::pair(1, 2));
-  eventually("it says so", [&] {
+  await_no_move(id);
+  EXPECT_EQ(slot(id), std::pair(1, 2));
+  eventually("the reason says so", [&] {
     return json::serialize(node.job(id)).find("cannot be frozen or thawed") != std::string::npos;
   });
   fs::rename(control + ".away", control);
-  await_going_on(id);
-  eventually("all is well", [&] {
+  await_progress(id);
+  eventually("the reason is cleared", [&] {
     return json::serialize(node.job(id)).find("cannot be frozen or thawed") == std::string::npos;
   });
 }
 
-// Programs of its own for a node, of which the shim can be replaced.
-class OwnPrograms {
+// Copies of the programs for a node, of which the shim can be replaced.
+class ProgramCopies {
  public:
-  explicit OwnPrograms(Node& node) : folder_(node.at("programs")) {
+  explicit ProgramCopies(Node& node) : folder_(node.at("programs")) {
     const fs::path built = fs::path(TANGRAMD_BINARY).parent_path();
     fs::create_directories(folder_ / "emulator");
     for (const char* each :
@@ -154,10 +156,10 @@ class OwnPrograms {
     node.use_program((folder_ / "tangramd").string());
   }
   void replace_shim(const std::string& script) const {
-    const fs::path fresh = folder_ / "fresh";
-    std::ofstream(fresh) << "#!/bin/sh\n" << script << "\n";
-    fs::permissions(fresh, fs::perms(0755));
-    fs::rename(fresh, folder_ / "tangram-shim");
+    const fs::path script_file = folder_ / "new-shim";
+    std::ofstream(script_file) << "#!/bin/sh\n" << script << "\n";
+    fs::permissions(script_file, fs::perms(0755));
+    fs::rename(script_file, folder_ / "tangram-shim");
   }
   std::string real_shim;
 
@@ -165,24 +167,24 @@ class OwnPrograms {
   fs::path folder_;
 };
 
-TEST_F(TrainingCrash, ASuccessorThatCannotBeStartedIsGivenUpInTime) {
-  const OwnPrograms programs(node);
+TEST_F(TrainingCrash, AMoveWhoseSuccessorCannotStartIsRolledBackInTime) {
+  const ProgramCopies programs(node);
   node.stop();
   node.start();
   const auto id =
       train("trap ': > $TANGRAM_CHECKPOINT/saved' USR1; while :; do echo tick; sleep 0.02; done",
             {{"way", "checkpoint"}, {"deadline", "1s"}});
-  const auto before = place(id);
+  const auto before = slot(id);
   programs.replace_shim("exit 1");
-  ask_move(id, 1 - before.first, 0);
-  await_rest(id);
-  EXPECT_EQ(place(id), before);
-  await_going_on(id);
+  request_move(id, 1 - before.first, 0);
+  await_no_move(id);
+  EXPECT_EQ(slot(id), before);
+  await_progress(id);
 }
 
-// The daemon dies after it has sent the successor's shim, which is slow to come.
-TEST_F(TrainingCrash, AShimThatComesTooLateBeginsNothing) {
-  const OwnPrograms programs(node);
+// The daemon is killed after it has spawned the successor's shim, which starts slowly.
+TEST_F(TrainingCrash, AShimThatStartsTooLateDoesNotStartTheJob) {
+  const ProgramCopies programs(node);
   node.stop();
   node.start();
   node.folder().write("may-save", "");
@@ -193,25 +195,26 @@ TEST_F(TrainingCrash, AShimThatComesTooLateBeginsNothing) {
                             "sleep 0.02; done"));
   programs.replace_shim(cat("cd ", node.at(""), "; : > spawned; while [ ! -e go ]; do sleep 0.02; ",
                             "done; exec ", programs.real_shim, " \"$@\""));
-  ask_move(id, 1 - place(id).first, 0);
+  request_move(id, 1 - slot(id).first, 0);
   await_file("spawned");
   node.kill();
   fs::remove(node.at("may-save"));
   node.start();
   const std::size_t so_far = node.folder().read("steps").size();
-  eventually("it goes on", [&] { return node.folder().read("steps").size() > so_far + 20; });
+  eventually("the original runs on",
+             [&] { return node.folder().read("steps").size() > so_far + 20; });
   node.folder().write("go", "");
   const auto both_run = [&] { return node.folder().read("steps").find('2') != std::string::npos; };
-  eventually("the late one has ended", [&] { return node.shims().size() == 1 || both_run(); });
+  eventually("the late shim has ended", [&] { return node.shims().size() == 1 || both_run(); });
   EXPECT_FALSE(both_run());
-  await_rest(id);
+  await_no_move(id);
 }
 
 class TrainingKilledAt : public testing::TestWithParam<const char*> {};
 
-// Whoever runs writes his number into one file, step by step; the daemon dies at every step of the
-// move. Once the successor has written, the original never does again.
-TEST_P(TrainingKilledAt, NeverRunsTwice) {
+// Each run appends its number to one file at every step; the daemon is killed at each point of the
+// move. Once the successor has written, the original must not write again.
+TEST_P(TrainingKilledAt, TwoRunsNeverOverlap) {
   Node node({.config = "[scheduler]\nmigration = \"off\"\ncooldown = \"0s\"\n"});
   node.start();
   const std::string script =
@@ -222,13 +225,13 @@ TEST_P(TrainingKilledAt, NeverRunsTwice) {
   const auto id =
       node.submit("1g.5gb", script, {{"move", {{"way", "checkpoint"}, {"deadline", "5s"}}}});
   node.await(id, "running");
-  eventually("it has begun", [&] { return node.folder().read("steps").size() > 20; });
+  eventually("it has started", [&] { return node.folder().read("steps").size() > 20; });
   node.stop();
   node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_DIE_AT=", GetParam())});
   node.start();
-  (void)node.try_ask("POST", cat("/v1/jobs/", id, "/move"),
-                     json::object{{"to", {{"gpu", 1}, {"start", 2}}}});
-  node.await_death();
+  (void)node.try_call("POST", cat("/v1/jobs/", id, "/move"),
+                      json::object{{"to", {{"gpu", 1}, {"start", 2}}}});
+  node.await_crash();
   node.use_environment({"TANGRAM_EMULATOR_LATENCY=0"});
   node.start();
   EXPECT_EQ(node.await(id, "over").at("exit_code"), 0) << node.log();
@@ -245,12 +248,13 @@ TEST_P(TrainingKilledAt, NeverRunsTwice) {
     last_run = run;
     last_step = step;
   }
-  // A successor that may have begun, or not, is ended, and the move taken back.
+  // At this point it is unknown whether the successor has started: it is ended and the move rolled
+  // back.
   if (std::string_view(GetParam()) != "performed:spawned") {
     EXPECT_EQ(last_run, 2) << node.log();
   }
   EXPECT_EQ(last_step, 100);
-  eventually("nothing is left", [&] { return node.shims().empty(); });
+  eventually("no run is left", [&] { return node.shims().empty(); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, TrainingKilledAt,

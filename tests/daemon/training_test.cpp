@@ -1,5 +1,5 @@
-// Batch jobs moved by their checkpoints, and what becomes of those whose move fails. One rule: of
-// an original and its successor never do both run.
+// Batch jobs moved by their checkpoints, and jobs whose move fails. An original and its successor
+// must never run at the same time.
 #include "training.hpp"
 
 #include <filesystem>
@@ -18,12 +18,13 @@ namespace json = boost::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(Training, GoesOnElsewhereFromItsCheckpoint) {
+TEST_F(Training, ContinuesElsewhereFromItsCheckpoint) {
   const auto id = train("exec " TANGRAM_TRAIN " 60 0.05");
-  eventually("it has begun", [&] { return node.output(id).find("step 3 ") != std::string::npos; });
-  ask_move(id, 1, 3);
-  await_rest(id);
-  EXPECT_EQ(place(id), std::pair(1, 3)) << node.log();
+  eventually("it has started",
+             [&] { return node.output(id).find("step 3 ") != std::string::npos; });
+  request_move(id, 1, 3);
+  await_no_move(id);
+  EXPECT_EQ(slot(id), std::pair(1, 3)) << node.log();
   EXPECT_EQ(node.await(id, "over").at("exit_code"), 0);
   std::string expected;
   for (int i = 1; i <= 60; ++i) expected += cat("step ", i, " of 60\n");
@@ -36,80 +37,80 @@ TEST_F(Training, GoesOnElsewhereFromItsCheckpoint) {
   EXPECT_THAT(node.output(id), HasSubstr("resumed at step"));
 }
 
-TEST_F(Training, StaysWhereItIsIfItSavesNothing) {
+TEST_F(Training, StaysInItsSlotIfItSavesNothing) {
   const auto id = train("trap '' USR1; i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done",
                         {{"way", "checkpoint"}, {"deadline", "300ms"}});
-  const auto before = place(id);
-  ask_move(id, 1, 0);
-  await_rest(id);
-  EXPECT_EQ(place(id), before);
-  await_going_on(id);
+  const auto before = slot(id);
+  request_move(id, 1, 0);
+  await_no_move(id);
+  EXPECT_EQ(slot(id), before);
+  await_progress(id);
 }
 
-// The successor dies, does not come, or says nothing: the original goes on, and never did both run.
-TEST_F(Training, GoesOnWhereItWasIfItsSuccessorFails) {
+// The successor exits, never becomes ready, or is killed: the original continues.
+TEST_F(Training, ContinuesInItsSlotIfItsSuccessorFails) {
   for (const char* successor : {"exit 3", "sleep 1000", "kill -9 $$"}) {
     const auto id =
         train(cat("C=$TANGRAM_CHECKPOINT; if [ \"$TANGRAM_RESUME\" = 1 ]; then ", successor,
                   "; fi; trap ': > $C/saved' USR1; i=0; while :; do i=$((i+1)); echo $i; sleep "
                   "0.02; done"),
               {{"way", "checkpoint"}, {"deadline", "600ms"}});
-    const auto before = place(id);
-    ask_move(id, 1 - before.first, 0);
-    await_rest(id);
-    EXPECT_EQ(place(id), before) << successor;
-    await_going_on(id);
+    const auto before = slot(id);
+    request_move(id, 1 - before.first, 0);
+    await_no_move(id);
+    EXPECT_EQ(slot(id), before) << successor;
+    await_progress(id);
     EXPECT_EQ(node.shims().size(), 1U) << successor;
-    node.ask("POST", cat("/v1/jobs/", id, "/cancel"), 0);
+    node.call("POST", cat("/v1/jobs/", id, "/cancel"), 0);
     node.await(id, "over");
   }
 }
 
-// What it forked does not know the signal and would die of it.
-TEST_F(Training, OnlyTheMainProcessIsAskedToSave) {
+// Its children may not handle the signal, which would kill them.
+TEST_F(Training, OnlyTheMainProcessGetsTheSignalToSave) {
   const auto id = train(
       "if [ \"$TANGRAM_RESUME\" = 1 ]; then exit 3; fi; "
       "sh -c \"trap 'echo child' USR1; echo up; while :; do sleep 0.02; done\" & "
-      "trap 'echo asked; : > $TANGRAM_CHECKPOINT/saved' USR1; "
+      "trap 'echo saving; : > $TANGRAM_CHECKPOINT/saved' USR1; "
       "while :; do echo tick; sleep 0.02; done");
   eventually("both are up", [&] { return node.output(id).find("up") != std::string::npos; });
-  ask_move(id, 1 - place(id).first, 0);
-  await_rest(id);
-  await_going_on(id, 100);
-  EXPECT_THAT(node.output(id), HasSubstr("asked"));
+  request_move(id, 1 - slot(id).first, 0);
+  await_no_move(id);
+  await_progress(id, 100);
+  EXPECT_THAT(node.output(id), HasSubstr("saving"));
   EXPECT_THAT(node.output(id), Not(HasSubstr("child")));
 }
 
-TEST_F(Training, ATimeLimitEndsItAlsoWhileItMoves) {
+TEST_F(Training, TheTimeLimitAppliesDuringAMove) {
   const auto id = train(cat("cd ", node.at(""), "; ", kSlowSuccessor),
                         {{"way", "checkpoint"}, {"deadline", "50s"}}, {{"time_limit", "4s"}});
-  ask_move(id, 1 - place(id).first, 0);
+  request_move(id, 1 - slot(id).first, 0);
   await_file("successor");
   const json::object job = node.await(id, "failed", std::chrono::seconds(30));
   EXPECT_EQ(job.at("reason"), "time limit of 4s reached") << node.log();
   EXPECT_FALSE(node.folder().has("ran"));
-  eventually("nothing is left", [&] { return node.shims().empty(); });
+  eventually("no run is left", [&] { return node.shims().empty(); });
 }
 
 TEST_F(Training, AFrozenOriginalGetsNoSignals) {
   const auto id = train(cat("cd ", node.at(""), "; ", kSlowSuccessor));
-  ask_move(id, 1 - place(id).first, 0);
+  request_move(id, 1 - slot(id).first, 0);
   await_file("successor");
   const json::value refused =
-      node.ask("POST", cat("/v1/jobs/", id, "/signal"), 409, json::object{{"signal", "CONT"}});
+      node.call("POST", cat("/v1/jobs/", id, "/signal"), 409, json::object{{"signal", "CONT"}});
   EXPECT_THAT(json::serialize(refused), HasSubstr("is frozen while it is moved"));
   EXPECT_FALSE(node.folder().has("ran"));
 }
 
-// Time that was spent before a move counts, over as many as there are.
-TEST_F(Training, AMoveGivesNoNewTimeLimit) {
+// The time spent before a move counts against the limit, over any number of moves.
+TEST_F(Training, AMoveDoesNotResetTheTimeLimit) {
   const auto id =
       train("exec " TANGRAM_TRAIN " 100000 0.05", {{"way", "checkpoint"}}, {{"time_limit", "1h"}});
   std::int64_t before = 0;
   for (int run = 2; run <= 3; ++run) {
-    await_going_on(id, 100);
-    ask_move(id, 1 - place(id).first, run);
-    await_rest(id);
+    await_progress(id, 100);
+    request_move(id, 1 - slot(id).first, run);
+    await_no_move(id);
     std::optional<json::value> spec;
     for (const auto& entry : fs::directory_iterator(node.state_dir() + "/runs")) {
       if (!entry.path().filename().string().starts_with(cat(run, "-"))) continue;
@@ -125,8 +126,8 @@ TEST_F(Training, AMoveGivesNoNewTimeLimit) {
   }
 }
 
-// After a crash it goes on from what it has saved; and only then.
-TEST_F(Training, ARestartGoesOnFromItsCheckpoint) {
+// A restarted run resumes only if something was saved.
+TEST_F(Training, ARestartContinuesFromTheCheckpoint) {
   const auto id = node.submit(
       "1g.5gb",
       "echo resume=${TANGRAM_RESUME:-no}; if [ \"$TANGRAM_RESUME\" = 1 ]; then exit 0; fi; "
@@ -143,11 +144,11 @@ TEST_F(Training, ARestartGoesOnFromItsCheckpoint) {
   EXPECT_EQ(job.at("restarts"), 2);
 }
 
-// Checkpoints of nobody go when the daemon starts; those of living jobs stay.
-TEST_F(Training, CheckpointsOfNobodyAreRemoved) {
+// Checkpoint folders without an active job are removed when the daemon starts.
+TEST_F(Training, OrphanedCheckpointsAreRemoved) {
   const auto id =
       train("echo 1 > $TANGRAM_CHECKPOINT/state; while :; do echo tick; sleep 0.02; done");
-  await_going_on(id);
+  await_progress(id);
   const fs::path folder = node.state_dir() + "/checkpoints";
   const auto names = [&] {
     std::vector<std::string> found;
@@ -162,10 +163,10 @@ TEST_F(Training, CheckpointsOfNobodyAreRemoved) {
   node.stop();
   for (const std::string name : {"1-7", "1", "77-1", "x"}) {
     fs::create_directories(folder / name / "deep");
-    std::ofstream(folder / name / "deep" / "state") << "of another";
+    std::ofstream(folder / name / "deep" / "state") << "orphaned";
   }
   node.start();
-  eventually("only the living one's is left", [&] { return names() == mine; });
+  eventually("only the active job's is left", [&] { return names() == mine; });
   EXPECT_TRUE(fs::exists(folder / mine[0] / "state"));
 }
 

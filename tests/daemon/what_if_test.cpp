@@ -1,6 +1,5 @@
-// What is said of a job before it is there, held against what its submission is then answered: who
-// may not, who has too much, who comes first. One rule: the question and the submission are asked
-// one after the other by the same user, and must agree.
+// /v1/what-if against the submission it predicts: refusals, limits, the order of the queue. The
+// same user makes both requests one after the other, and the results must agree.
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -8,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "node.hpp"
-#include "others.hpp"
+#include "other_user.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -30,79 +29,82 @@ std::string sentences(const json::value& explanation) {
   return all;
 }
 
-class WhatIfOfAUser : public testing::Test {
+class WhatIfForUser : public testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root to act as two users";
   }
-  void begin(const std::string& config, const std::string& emulate = "1xA100-40GB") {
+  void start(const std::string& config, const std::string& emulate = "1xA100-40GB") {
     node_.emplace(NodeOptions{.emulate = emulate, .config = config});
     node_->start();
-    let_others_in(*node_);
+    allow_other_users(*node_);
   }
-  json::value ask(const std::string& target) {
-    auto [status, answer] = ask_as(kNobody, *node_, "GET", target);
+  json::value get(const std::string& target) {
+    auto [status, answer] = call_as(kNobody, *node_, "GET", target);
     EXPECT_EQ(status, 200) << answer;
     return answer;
   }
-  // The question, then the submission: they agree. Gives the job, or what it was refused with.
-  json::value try_it(const std::string& profile) {
-    const json::value said = ask(cat("/v1/what-if?profile=", profile));
-    json::object request = node_->request(profile, kForever);
+  // Makes a prediction and then the submission, and compares them. Returns the job, or the problem
+  // with which it was refused.
+  json::value predict_and_submit(const std::string& profile) {
+    const json::value predicted = get(cat("/v1/what-if?profile=", profile));
+    json::object request = node_->job_request(profile, kForever);
     request["directory"] = "/";
-    const auto [status, answer] = ask_as(kNobody, *node_, "POST", "/v1/jobs", request);
-    EXPECT_EQ(status == 201, said.at("refused").is_null()) << said << answer;
+    const auto [status, answer] = call_as(kNobody, *node_, "POST", "/v1/jobs", request);
+    EXPECT_EQ(status == 201, predicted.at("refused").is_null()) << predicted << answer;
     if (status != 201) {
-      EXPECT_EQ(text(said, "refused"), text(answer, "detail"));
-      EXPECT_FALSE(said.at("starts_now").as_bool());
-      EXPECT_THAT(sentences(said), HasSubstr("would be refused"));
+      EXPECT_EQ(text(predicted, "refused"), text(answer, "detail"));
+      EXPECT_FALSE(predicted.at("starts_now").as_bool());
+      EXPECT_THAT(sentences(predicted), HasSubstr("would be refused"));
       return answer;
     }
     const auto id = answer.at("id").to_number<std::uint64_t>();
     const std::string state = node_->state(id);
-    EXPECT_EQ(state == "held", !said.at("held").is_null()) << said << state;
-    EXPECT_EQ(state == "held" || state == "queued", !said.at("starts_now").as_bool()) << said;
-    if (said.at("starts_now").as_bool()) node_->await(id, "running");
+    EXPECT_EQ(state == "held", !predicted.at("held").is_null()) << predicted << state;
+    EXPECT_EQ(state == "held" || state == "queued", !predicted.at("starts_now").as_bool())
+        << predicted;
+    if (predicted.at("starts_now").as_bool()) node_->await(id, "running");
     return answer;
   }
   std::uint64_t submit(const std::string& profile) {
-    return try_it(profile).at("id").to_number<std::uint64_t>();
+    return predict_and_submit(profile).at("id").to_number<std::uint64_t>();
   }
-  json::value why(std::uint64_t id) { return ask(cat("/v1/explain/", id)); }
+  json::value why(std::uint64_t id) { return get(cat("/v1/explain/", id)); }
 
   std::optional<Node> node_;
 };
 
-TEST_F(WhatIfOfAUser, IsRefusedWhereOnlyAdminsSubmit) {
-  begin("[access]\nsubmit = \"admins\"\n");
-  EXPECT_EQ(try_it("1g.5gb").at("status"), 403);
-  EXPECT_TRUE(node_->ask("GET", "/v1/what-if?profile=1g.5gb").at("refused").is_null());
+TEST_F(WhatIfForUser, IsRefusedWhereOnlyAdminsSubmit) {
+  start("[access]\nsubmit = \"admins\"\n");
+  EXPECT_EQ(predict_and_submit("1g.5gb").at("status"), 403);
+  EXPECT_TRUE(node_->call("GET", "/v1/what-if?profile=1g.5gb").at("refused").is_null());
 }
 
-TEST_F(WhatIfOfAUser, IsRefusedBeyondHisJobsAndWhatHeCanNeverHave) {
-  begin("[access]\njobs_per_user = 2\nslices_per_user = 3\n");
-  EXPECT_EQ(try_it("4g.20gb").at("status"), 422);
+TEST_F(WhatIfForUser, IsRefusedBeyondTheJobLimitAndTheSliceLimit) {
+  start("[access]\njobs_per_user = 2\nslices_per_user = 3\n");
+  EXPECT_EQ(predict_and_submit("4g.20gb").at("status"), 422);
   submit("1g.5gb");
   submit("1g.5gb");
-  EXPECT_EQ(try_it("1g.5gb").at("status"), 429);
+  EXPECT_EQ(predict_and_submit("1g.5gb").at("status"), 429);
 }
 
-TEST_F(WhatIfOfAUser, IsRefusedWhenHeComesTooFast) {
-  begin("[access]\nsubmissions_per_second = 1\n");
-  json::object request = node_->request("7g.40gb", kForever);
+TEST_F(WhatIfForUser, IsRefusedAboveTheSubmissionRate) {
+  start("[access]\nsubmissions_per_second = 1\n");
+  json::object request = node_->job_request("7g.40gb", kForever);
   request["directory"] = "/";
-  const auto refused = [&] { return !ask("/v1/what-if?profile=7g.40gb").at("refused").is_null(); };
+  const auto refused = [&] { return !get("/v1/what-if?profile=7g.40gb").at("refused").is_null(); };
   EXPECT_FALSE(refused());
-  eventually("it is too fast", [&] {
-    return ask_as(kNobody, *node_, "POST", "/v1/jobs", request).first == 429 && refused();
+  eventually("the rate limit is exceeded", [&] {
+    return call_as(kNobody, *node_, "POST", "/v1/jobs", request).first == 429 && refused();
   });
-  eventually("it is calm again", [&] { return !refused(); });  // to ask is no submission
+  eventually("submissions are allowed again", [&] { return !refused(); });  // not counted itself
 }
 
-// Figures, his own jobs as what would help, and who was held before comes first.
-TEST_F(WhatIfOfAUser, IsHeldBeyondHisSlices) {
-  begin("[access]\nslices_per_user = 4\n", "2xA100-40GB");
-  node_->await(node_->submit("1g.5gb", kForever), "running");  // another's: no help
+// The explanation has the figures of the limit, names only the user's own jobs as departures, and
+// jobs held earlier start first.
+TEST_F(WhatIfForUser, IsHeldBeyondTheSliceLimit) {
+  start("[access]\nslices_per_user = 4\n", "2xA100-40GB");
+  node_->await(node_->submit("1g.5gb", kForever), "running");  // of another user: no help
   const auto large = submit("3g.20gb");
   const auto held = submit("2g.10gb");
   const json::value first = why(held);
@@ -116,19 +118,19 @@ TEST_F(WhatIfOfAUser, IsHeldBeyondHisSlices) {
   EXPECT_EQ(second.at("limit").at("behind"), held) << second;
   EXPECT_TRUE(second.at("departures").as_array().empty());
   EXPECT_THAT(sentences(second), HasSubstr(cat("`tangram explain ", held, "`")));
-  node_->ask("POST", cat("/v1/jobs/", large, "/cancel"), 202);
+  node_->call("POST", cat("/v1/jobs/", large, "/cancel"), 202);
   node_->await(held, "running");
 }
 
-// largest-memory: a larger one comes before those that wait, and starts if it has a place.
-TEST_F(WhatIfOfAUser, ComesWhereTheOrderOfTheQueuePutsIt) {
-  begin("[scheduler]\nqueue = \"largest-memory\"\n", "1xA100-40GB,1xA30-24GB");
+// largest-memory: a larger job is ahead of waiting ones, and starts if it has room.
+TEST_F(WhatIfForUser, FollowsTheOrderOfTheQueue) {
+  start("[scheduler]\nqueue = \"largest-memory\"\n", "1xA100-40GB,1xA30-24GB");
   submit("4g.24gb");
   submit("4g.24gb");  // waits
-  const json::value large = ask("/v1/what-if?profile=7g.40gb");
+  const json::value large = get("/v1/what-if?profile=7g.40gb");
   EXPECT_EQ(large.at("ahead"), 0) << large;
   EXPECT_TRUE(large.at("starts_now").as_bool());
-  const json::value small = ask("/v1/what-if?profile=1g.5gb");
+  const json::value small = get("/v1/what-if?profile=1g.5gb");
   EXPECT_EQ(small.at("ahead"), 1) << small;
   submit("1g.5gb");
   submit("7g.40gb");
@@ -137,24 +139,24 @@ TEST_F(WhatIfOfAUser, ComesWhereTheOrderOfTheQueuePutsIt) {
 TEST(WhatIf, IsHeldWhereNoGpuInServiceHasItsProfile) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
-  node.ask("POST", "/v1/gpus/0/cordon", 202);
-  const json::value said = node.ask("GET", "/v1/what-if?profile=1g.5gb");
-  EXPECT_THAT(text(said, "held"), HasSubstr("no GPU in service"));
+  node.call("POST", "/v1/gpus/0/cordon", 202);
+  const json::value predicted = node.call("GET", "/v1/what-if?profile=1g.5gb");
+  EXPECT_THAT(text(predicted, "held"), HasSubstr("no GPU in service"));
   EXPECT_THAT(node.tangram({"what-if", "-p", "1g.5gb"}), HasSubstr("would be held"));
   const auto id = node.submit("1g.5gb", "true");
   EXPECT_EQ(node.state(id), "held");
-  EXPECT_THAT(sentences(node.ask("GET", cat("/v1/explain/", id))),
-              HasSubstr("GPU 0: cordoned; `tangram uncordon 0` puts it back."));
+  EXPECT_THAT(sentences(node.call("GET", cat("/v1/explain/", id))),
+              HasSubstr("GPU 0: cordoned; `tangram uncordon 0` returns it to service."));
   node.tangram({"uncordon", "0"});
   node.await(id, "over");
 }
 
-// A profile that fits does not start while another waits that comes first.
-TEST(WhatIf, StatusSaysWhatFitsAndWhatStarts) {
+// A profile that fits does not start while another job is ahead in the queue.
+TEST(WhatIf, StatusCountsWhatFitsAndWhatStarts) {
   Node node({.emulate = "1xA100-40GB"});
   node.start();
   const auto figures = [&](const std::string& name) {
-    const json::value status = node.ask("GET", "/v1/status");
+    const json::value status = node.call("GET", "/v1/status");
     for (const json::value& each : status.at("profiles").as_array()) {
       if (text(each, "name") == name) {
         return std::pair(each.at("fits_now").to_number<int>(),

@@ -1,7 +1,7 @@
-// The indexed policies against the plain ones, which look at every GPU: over 100,000 random states
-// they must give the same placement for every profile and the same answer to next_move, its
-// restraint included. Some states are built at once, the others come from one another by single
-// edits, so that the index has been kept up to date and not built afresh.
+// The indexed policies against the plain ones: over 100,000 random states they must give the same
+// placement for every profile and the same result of next_move, including its restraint. Some
+// states are built at once, the others result from single edits, so that the index has been updated
+// and not rebuilt.
 #include <gtest/gtest.h>
 
 #include "core/candidates.hpp"
@@ -41,8 +41,8 @@ testing::AssertionResult same_moves(const core::Node& node, core::GpuId gpu) {
 
 // protect_head, by its definition: no move leaves fewer places for the job that waits on its
 // target.
-testing::AssertionResult head_is_protected(const core::Node& node, core::GpuId asked) {
-  const core::Answer answer = policies::both_next_move(node, asked);
+testing::AssertionResult head_is_protected(const core::Node& node, core::GpuId planned) {
+  const core::Answer answer = policies::both_next_move(node, planned);
   if (!answer.move || !node.tuning().restraint.protect_head) return testing::AssertionSuccess();
   if (node.queue_head() == core::kNoJob) return testing::AssertionSuccess();
   const core::Gpu& gpu = node.gpu(answer.move->to.gpu);
@@ -53,7 +53,7 @@ testing::AssertionResult head_is_protected(const core::Node& node, core::GpuId a
   const mig::Placement target{*node.profile_on(gpu.model, job.profile), answer.move->to.start};
   mig::Occupancy after = gpu.projected;
   if (answer.move->kind == core::MoveKind::kIntra) {
-    after = model.without(after, node.find(asked, job.main.instance)->placement);
+    after = model.without(after, node.find(planned, job.main.instance)->placement);
   }
   after = model.with(after, target);
   if (model.feasible(after, *head) >= model.feasible(gpu.projected, *head)) {

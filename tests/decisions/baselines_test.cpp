@@ -1,6 +1,6 @@
 // The baselines, worked by hand: for every criterion of every key a small state in which that
-// criterion decides, and what must be chosen there. One rule: a row whose choice would be the same
-// with its criterion left out or turned round is refused, because it would test nothing.
+// criterion decides, and what must be chosen there. A row whose choice would be the same without
+// its criterion, or with it reversed, fails, because it would test nothing.
 //
 // Notation: a GPU is its model, the placements of its jobs, then those of its idle instances. An
 // A30 has four slices: 1g anywhere, 2g at 0 and 2. An A100 has eight: 1g.5gb at 0 to 6, 1g.10gb at
@@ -19,9 +19,9 @@
 
 #include "core/candidates.hpp"
 #include "core/snapshot.hpp"
-#include "mig/test_models.hpp"
 #include "policies/queue_orders.hpp"
 #include "policies/registry.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::decisions {
 namespace {
@@ -39,7 +39,7 @@ struct OneGpu {
   std::vector<std::string> idle = {};
 };
 
-struct Place {
+struct AvoidedSlot {
   std::uint32_t gpu = 0;
   int start = 0;
   bool reuse = false;
@@ -50,9 +50,9 @@ struct Row {
   std::string criterion;  // the one that decides, by its name in the registry
   std::vector<OneGpu> gpus;
   std::string profile;
-  Place expect;
+  AvoidedSlot expect;
   std::vector<std::string> recent = {};  // requests noted before
-  std::vector<Place> avoid = {};         // places in back-off
+  std::vector<AvoidedSlot> avoid = {};   // slots in back-off
 };
 
 std::ostream& operator<<(std::ostream& out, const Row& row) {
@@ -102,7 +102,7 @@ TEST_P(Baselines, ChoosesByTheCriterion) {
   core::Node node = build(row.gpus);
   for (const std::string& name : row.recent) node.note_request(*node.find_name(name));
   std::vector<core::BackOff> avoid;
-  for (const Place& place : row.avoid) {
+  for (const AvoidedSlot& place : row.avoid) {
     avoid.push_back({.gpu = core::GpuId(place.gpu),
                      .start = static_cast<std::uint8_t>(place.start),
                      .failures = 1,
@@ -291,7 +291,7 @@ TEST(BaselineDetails, EveryPlacementPolicyHasARowForEveryCriterion) {
   }
 }
 
-// A model of our own, whose table lists the right half first.
+// A made-up model whose table lists the right half first.
 TEST(BaselineDetails, FirstFitFollowsTheTableNotTheNumbers) {
   auto model = mig::Model::build(
       mig::testing::made_spec(2, 2, {mig::testing::made_profile("1g", 1, 1, {1, 0}, 2)}));
@@ -335,7 +335,7 @@ void expect_before(std::string_view queue, core::Waiting first, core::Waiting se
   EXPECT_FALSE(policy.before(first, first)) << queue;
 }
 
-TEST(QueueOrders, FcfsLooksAtTheOrderAlone) {
+TEST(QueueOrders, FcfsUsesTheOrderAlone) {
   expect_before("fcfs", {1, 1, 1}, {2, 8, 7});
   expect_before("fcfs", {1, 8, 7}, {2, 1, 1});
 }
@@ -354,7 +354,7 @@ TEST(QueueOrders, LargestProfileFirst) {
   expect_before("largest-profile", {1, 4, 3}, {2, 4, 3});
 }
 
-TEST(QueueOrders, BelongToTheBaselinesThatAskForThem) {
+TEST(QueueOrders, BelongToTheirBaselines) {
   for (const core::PlacementPolicy& policy : policies::placement_policies()) {
     const std::string_view expected = policy.name == "owp-style"            ? "largest-memory"
                                       : policy.name == "elasticbatch-style" ? "largest-profile"

@@ -1,14 +1,14 @@
 // Explanations against the decisions they explain, over random states: the first candidate is what
-// the policy chooses, the first move is what next_move gives, every way to make room really makes
-// room when its moves are made, and every job said to be in the way is.
+// the policy chooses, the first move is what next_move gives, all unblocking moves really free the
+// slot when they are made, and every job named as blocking is.
 #include "core/explain.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/asked_move.hpp"
 #include "core/candidates.hpp"
 #include "core/explain_job.hpp"
+#include "core/requested_move.hpp"
 #include "core/snapshot.hpp"
 #include "mig/catalog.hpp"
 #include "policies/explain_move.hpp"
@@ -75,24 +75,25 @@ bool is_candidate(const core::Node& node, const core::PlacementPolicy& policy,
   });
 }
 
-bool restrains_everybody(const core::Restraining& each) {
+bool restrains_operators_too(const core::Restraining& each) {
   return each.by == core::RestraintKind::kMostMoves;
 }
 
-// The moves one after the other, each refused exactly to those whom what is said restrains; false:
-// nobody may make them all.
-bool make_moves(core::Node& node, const core::Room& room) {
+// Makes the moves one after another; each is refused exactly to those whom its restraints restrain.
+// False: a move cannot be made at all.
+bool make_moves(core::Node& node, const core::UnblockingMoves& unblocking) {
   const core::Policies all = *policies::find_policies({});
-  EXPECT_EQ(room.restrained.size(), room.moves.size());
-  for (std::size_t i = 0; i < room.moves.size(); ++i) {
-    const core::Move& move = room.moves[i];
-    core::MoveAsked asked{
+  EXPECT_EQ(unblocking.restrained.size(), unblocking.moves.size());
+  for (std::size_t i = 0; i < unblocking.moves.size(); ++i) {
+    const core::Move& move = unblocking.moves[i];
+    core::MoveRequested request{
         .job = move.job, .anywhere = false, .gpu = move.to.gpu, .start = move.to.start};
-    asked.restrained = true;
-    EXPECT_EQ(core::asked_move(node, all, asked).has_value(), room.restrained[i].empty());
-    asked.restrained = false;
-    const auto made = core::asked_move(node, all, asked);
-    const bool none = std::ranges::any_of(room.restrained[i], restrains_everybody);
+    request.restrained = true;
+    EXPECT_EQ(core::requested_move(node, all, request).has_value(),
+              unblocking.restrained[i].empty());
+    request.restrained = false;
+    const auto made = core::requested_move(node, all, request);
+    const bool none = std::ranges::any_of(unblocking.restrained[i], restrains_operators_too);
     EXPECT_EQ(made.has_value(), !none) << (made ? "" : made.error().message);
     if (none) return false;
     core::apply_at_once(node, move);
@@ -100,9 +101,9 @@ bool make_moves(core::Node& node, const core::Room& room) {
   return true;
 }
 
-TEST(Explain, WhatIsSaidToMakeRoomMakesRoomForWhomItSays) {
+TEST(Explain, UnblockingMovesFreeTheSlot) {
   const core::PlacementPolicy& policy = **policies::find_placement("paper");
-  int rooms = 0;
+  int unblocked = 0;
   int restrained = 0;
   for (std::uint64_t seed = 1; seed <= 2'000 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
@@ -114,21 +115,22 @@ TEST(Explain, WhatIsSaidToMakeRoomMakesRoomForWhomItSays) {
     for (std::size_t i = 0; i < node.name_count(); ++i) {
       const core::Request request{.profile = name_at(i)};
       if (core::choose(node, policy, request)) continue;
-      for (const core::Room& room :
+      for (const core::UnblockingMoves& unblocking :
            core::explain_waiting(node, policy, request).moves_that_make_room) {
         core::Node after = node;
-        restrained += room.restrained.front().empty() ? 0 : 1;
-        if (!make_moves(after, room)) continue;
-        ASSERT_TRUE(is_candidate(after, policy, request, room.slot)) << node.name(request.profile);
-        ++rooms;
+        restrained += unblocking.restrained.front().empty() ? 0 : 1;
+        if (!make_moves(after, unblocking)) continue;
+        ASSERT_TRUE(is_candidate(after, policy, request, unblocking.slot))
+            << node.name(request.profile);
+        ++unblocked;
       }
     }
   }
-  EXPECT_GT(rooms, 500);
+  EXPECT_GT(unblocked, 500);
   EXPECT_GT(restrained, 100);
 }
 
-// protect_head is about the job that waits first: one that a move would take a place from.
+// protect_head protects the first waiting job: whether a move would take a slot from it.
 TEST(Explain, EveryRestraintIsNamed) {
   Random random(7);
   int headed = 0;
@@ -140,19 +142,20 @@ TEST(Explain, EveryRestraintIsNamed) {
     if (node.queue_head() == core::kNoJob || !node.tuning().restraint.protect_head) continue;
     const core::Request request{.profile = name_at(random.below(node.name_count()))};
     if (core::choose(node, policy, request)) continue;
-    for (const core::Room& room :
+    for (const core::UnblockingMoves& unblocking :
          core::explain_waiting(node, policy, request).moves_that_make_room) {
-      const core::Move& move = room.moves.front();
-      const auto asked = core::asked_move(node, *policies::find_policies({}),
-                                          {.job = move.job,
-                                           .anywhere = false,
-                                           .gpu = move.to.gpu,
-                                           .start = move.to.start,
-                                           .restrained = true});
-      ASSERT_EQ(asked.has_value(), room.restrained.front().empty()) << i;
-      headed += std::ranges::any_of(room.restrained.front(), [](const core::Restraining& each) {
-        return each.by == core::RestraintKind::kProtectHead;
-      });
+      const core::Move& move = unblocking.moves.front();
+      const auto result = core::requested_move(node, *policies::find_policies({}),
+                                               {.job = move.job,
+                                                .anywhere = false,
+                                                .gpu = move.to.gpu,
+                                                .start = move.to.start,
+                                                .restrained = true});
+      ASSERT_EQ(result.has_value(), unblocking.restrained.front().empty()) << i;
+      headed +=
+          std::ranges::any_of(unblocking.restrained.front(), [](const core::Restraining& each) {
+            return each.by == core::RestraintKind::kProtectHead;
+          });
     }
     if (headed > 20) return;
   }
@@ -180,8 +183,8 @@ TEST(Explain, SaysWhatBlocksAndWhatWouldUnblock) {
               testing::ElementsAre(core::JobId(1), core::JobId(3)));
 }
 
-// Whatever keeps a GPU from taking jobs, by its own name; and what no job's end removes.
-TEST(Explain, NamesTheCulprit) {
+// Every reason why a GPU takes no jobs, by its name; and the instances that stay when jobs end.
+TEST(Explain, NamesTheCause) {
   core::Scheduler scheduler({}, *policies::find_policies({}));
   core::Actions actions;
   const auto step = [&](const core::Event& event) { scheduler.step(Instant(), event, actions); };
@@ -209,8 +212,8 @@ TEST(Explain, NamesTheCulprit) {
   EXPECT_TRUE(without[4].standing.empty());  // out of service is reason enough
 }
 
-// A job that is being stopped: there will be room without anybody's doing.
-TEST(Explain, SaysWhatRoomComesByItself) {
+// A job that is being stopped: a slot will become free by itself.
+TEST(Explain, NamesAwaitedDepartures) {
   core::Scheduler scheduler({}, *policies::find_policies({}));
   core::Actions actions;
   const auto step = [&](const core::Event& event) {
@@ -279,8 +282,8 @@ TEST(Explain, SaysWhyAJobIsNotRunning) {
   EXPECT_EQ(fourth->phase, core::JobPhase::kHeld);
   EXPECT_EQ(fourth->holds, core::kHoldUser);
   EXPECT_FALSE(core::explain_job(scheduler, core::JobId(1))->waiting.has_value());
-  EXPECT_EQ(core::explain_job(scheduler, core::JobId(9)).error().message, "there is no job 9.");
-  // Its instance cannot be made: the place may be tried again in 30 seconds.
+  EXPECT_EQ(core::explain_job(scheduler, core::JobId(9)).error().message, "job 9: not found.");
+  // Creating its instance fails: the slot may be tried again in 30 seconds.
   step(core::ActionFailed{.kind = core::ActionKind::kCreateInstance,
                           .gpu = core::GpuId(0),
                           .instance = core::InstanceId(1),

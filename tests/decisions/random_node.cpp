@@ -78,7 +78,7 @@ void RandomNode::change() {
   change_node();
 }
 
-// A job, an idle instance or a promise at a free place.
+// Adds a job, an idle instance or a reservation at a free slot.
 void RandomNode::add_instance() {
   const GpuId g = any_gpu();
   const mig::Model& model = node_.model(g);
@@ -116,7 +116,7 @@ void RandomNode::end_instance() {
   edit.entry(e.id) = {.placement = e.placement, .id = e.id};
 }
 
-// As a move under way would set them: a job leaves, or does not any more.
+// Sets or clears the flags of a move under way.
 void RandomNode::change_flags() {
   const GpuId g = any_gpu();
   if (node_.entries(g).empty()) return;

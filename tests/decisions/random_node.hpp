@@ -1,7 +1,7 @@
 // RandomNode: a node in a random state, changed by random edits, to compare the indexed policies
 // with the plain ones. It has what a running node has: mixed models, idle instances, pinned and
-// moving jobs, cordoned and lost GPUs, jobs in back-off and in cooldown, a job that waits. One
-// rule: a state follows from the seed.
+// moving jobs, cordoned and lost GPUs, jobs in back-off and in cooldown, a waiting job. A state is
+// a function of the seed.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// Arrivals and departures against tests/data/decisions.jsonl: 4,000 states with the decisions of
-// an independent implementation. Each row goes through the indexed and through the plain policies.
-// One rule: thresholds are read as they are written, never through a double.
+// Arrivals and departures against tests/data/decisions.jsonl: 4,000 states with the decisions of an
+// independent implementation. Each row goes through the indexed and the plain policies. Thresholds
+// are read as text, not as doubles.
 #include <fstream>
 #include <string>
 
@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-// The number behind "threshold": as it stands in the line.
+// The text of "threshold" in the line.
 std::string threshold_text(const std::string& line) {
   const std::string key = "\"threshold\": ";
   const std::size_t from = line.find(key) + key.size();
@@ -59,7 +59,7 @@ void check_arrival(const core::Node& node, const json::object& row, const char* 
   EXPECT_EQ(slot->reuse, expect.at("reuse").as_bool());
 }
 
-// Each move is made at once before the next is asked.
+// Makes each move at once before calling the policy again.
 void check_departure(core::Node node, const json::object& row, const char* policy) {
   const core::MigrationPolicy& migration = **policies::find_migration(policy);
   const core::GpuId left(static_cast<std::uint32_t>(number(row.at("gpu"))));

@@ -17,7 +17,7 @@ std::vector<std::string> backquoted(const std::string& text) {
   return found;
 }
 
-// "mig show MODEL" begins with the words "mig show".
+// True if `text` begins with the words `words`: "mig show MODEL" with "mig show".
 bool begins_with(const std::string& text, const std::string& words) {
   return text.starts_with(words) &&
          (text.size() == words.size() || text[words.size()] == ' ' || text[words.size()] == '\n');
@@ -27,7 +27,7 @@ bool any_begins_with(const std::vector<std::string>& texts, const std::string& w
   return std::ranges::any_of(texts, [&](const auto& text) { return begins_with(text, words); });
 }
 
-// "fault call | xid | clear" is three: an alternative begins as the first does.
+// Splits "fault call | xid | clear" into three; each begins with the word of the first.
 std::vector<std::string> alternatives(const std::string& text) {
   std::vector<std::string> found;
   const std::size_t space = text.find(' ');
@@ -41,7 +41,7 @@ std::vector<std::string> alternatives(const std::string& text) {
   return found;
 }
 
-// What of "device list" is left below a heading that names `tangram device …`.
+// The part of "device list" that is written below a heading that names `tangram device …`.
 std::string below(const std::string& heading, const std::string& verb) {
   const std::size_t space = verb.find(' ');
   if (space == std::string::npos) return verb;
@@ -93,14 +93,14 @@ std::string CliReference::about(const std::string& verb) const {
         (!section.heading.empty() && names(backquoted(section.prose), section.heading, verb));
     for (const Row& row : section.rows) {
       const std::string rest = below(section.heading, verb);
-      const bool elsewhere = section.heading.ends_with(" …`") && rest == verb;  // another family's
+      const bool elsewhere = section.heading.ends_with(" …`") && rest == verb;  // of another family
       const bool named = !elsewhere && any_begins_with(row.names, rest);
       if (named) text += row.text + "\n";
       here = here || named;
     }
     if (here) text += section.prose;
   }
-  // "All options of `sim run`": those are said there.
+  // "all options of `sim run`" refers to the documentation of that verb.
   static const std::regex kSame("options\\s+of\\s+`([a-z ]+)`");
   std::smatch same;
   if (std::regex_search(text, same, kSame) && same[1].str() != verb) text += about(same[1].str());

@@ -1,7 +1,6 @@
-// docs/cli.md as a reference: where it describes a verb, and what it says there. It exists so that
-// a verb or an option counts as documented only at its own place. One rule: a verb is described
-// under a heading that names it, in a row of a table that begins with it, or in the text below the
-// heading of its family.
+// Parses docs/cli.md to find the text that documents a verb, so that an option counts as documented
+// only where its verb is. A verb is documented under a heading that names it, in a table row that
+// begins with it, or in the text below the heading of its family.
 #pragma once
 
 #include <set>
@@ -14,13 +13,13 @@ class CliReference {
  public:
   explicit CliReference(const std::string& text);
 
-  // All that is said where the verb ("mig show") is described; empty: nowhere.
+  // All text that documents the verb (e.g. "mig show"); empty if there is none.
   [[nodiscard]] std::string about(const std::string& verb) const;
 
-  // Rows of tables that begin with a verb: what is said in it of that verb alone.
+  // Table rows that begin with a verb.
   struct Row {
     std::string heading;             // of its section
-    std::vector<std::string> names;  // what stands in backquotes in its first cell
+    std::vector<std::string> names;  // the backquoted texts of its first cell
     std::string text;
   };
   [[nodiscard]] std::vector<Row> rows() const;
@@ -28,13 +27,13 @@ class CliReference {
  private:
   struct Section {
     std::string heading;
-    std::string prose;  // and tables of options
+    std::string prose;  // including tables of options
     std::vector<Row> rows;
   };
   std::vector<Section> sections_;
 };
 
-// "--json" and the like.
+// All options in the text, e.g. "--json".
 [[nodiscard]] std::set<std::string> options_in(const std::string& text);
 
 }  // namespace tangram::tests

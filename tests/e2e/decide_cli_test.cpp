@@ -1,5 +1,5 @@
-// `tangram decide` and `tangram policies` as a user sees them: the examples with their text, the
-// decisions of a file of states, and everything that can be wrong with a state.
+// `tangram decide` and `tangram policies`: the text of the examples, the decisions of a file of
+// states, and errors in states.
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -33,7 +33,7 @@ TEST(DecideCli, ExplainsTheExamples) {
   expect_golden("policies_json", {"policies", "--json"});
 }
 
-// All states of the vectors, without what is expected, in one go.
+// All states of the test vectors, without the expected decisions, in one run.
 TEST(DecideCli, AnswersAFileOfStates) {
   std::string rows;
   std::vector<std::string> expected;
@@ -72,7 +72,7 @@ void expect_decide_refused(const std::string& input, const std::string& what) {
   EXPECT_THAT(ended.err, HasSubstr(what)) << input;
 }
 
-TEST(DecideCli, RefusesStatesThatAreWrong) {
+TEST(DecideCli, RejectsInvalidStates) {
   expect_decide_refused("", "is empty; a state is");
   expect_decide_refused("{", "not valid JSON");
   expect_decide_refused("[]", "not a JSON object; a state is");
@@ -89,7 +89,7 @@ TEST(DecideCli, RefusesStatesThatAreWrong) {
   expect_decide_refused(R"({"threshold": [], "gpus": []})", "threshold must be a number");
 }
 
-TEST(DecideCli, RefusesJobsThatCannotStandThere) {
+TEST(DecideCli, RejectsImpossibleJobs) {
   expect_decide_refused(state(R"(, "jobs": [{"id": 1, "profile": "2g.10gb", "start": 1}])"),
                         "GPU 0: a 2g.10gb cannot start at 1 on A100-40GB; allowed: 0, 2 and 4.");
   expect_decide_refused(state(R"(, "jobs": [{"id": 1, "profile": "2g.10gb", "start": 0},
@@ -121,7 +121,7 @@ TEST(DecideCli, NamesTheLineOfABadRowAndPrintsNothing) {
   EXPECT_THAT(ended.err, StartsWith("tangram: standard input:3: "));
 }
 
-TEST(DecideCli, RefusesUnknownPolicies) {
+TEST(DecideCli, RejectsUnknownPolicies) {
   EXPECT_THAT(tangram_run({"decide", "--policy", "bestfit"}).err,
               HasSubstr("did you mean best-fit?"));
   EXPECT_THAT(tangram_run({"decide", "--migration", "bot"}).err, HasSubstr("did you mean both?"));

@@ -1,5 +1,5 @@
-// `tangram device …` and `tangram emulate …` as a user sees them, on emulated nodes. Every test has
-// a node of its own in a folder of its own.
+// `tangram device …` and `tangram emulate …` on emulated nodes. Every test has its own node in its
+// own folder.
 #include <thread>
 
 #include <boost/json/array.hpp>
@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
-#include "files/test_folder.hpp"
+#include "tests/support/os/folder.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -48,11 +48,11 @@ class DeviceCli : public ::testing::Test {
   void write_node(const std::string& toml) { node_ = folder_.write("node.toml", toml); }
   [[nodiscard]] std::string state() const { return folder_.at("state"); }
 
-  files::testing::Folder folder_;
+  os::testing::Folder folder_;
   std::string node_ = "2xA100-40GB";
 };
 
-TEST_F(DeviceCli, ListsWhatTheDriverSays) {
+TEST_F(DeviceCli, ListsTheGpusOfTheDriver) {
   node_ = "A30,H100-80GB";
   const json::array gpus = parsed({"device", "list"}).as_array();
   ASSERT_EQ(gpus.size(), 2U);
@@ -82,8 +82,9 @@ TEST_F(DeviceCli, CreatesListsAndDestroys) {
   EXPECT_EQ(parsed({"device", "instances"}).as_array().size(), 0U);
 }
 
-TEST_F(DeviceCli, LeavesForeignInstancesAloneUnlessToldToAdopt) {
-  EXPECT_THAT(ok({"emulate", "fault", "foreign", "0", "4g.20gb@0"}), HasSubstr("nobody's"));
+TEST_F(DeviceCli, KeepsForeignInstancesUnlessTheyAreAdopted) {
+  EXPECT_THAT(ok({"emulate", "fault", "foreign", "0", "4g.20gb@0"}),
+              HasSubstr("4g.20gb@0 on GPU 0 created as a foreign instance"));
   EXPECT_THAT(refused({"device", "destroy", "4g.20gb@0", "--gpu", "0"}, 2),
               AllOf(HasSubstr("Tangram did not create it"), HasSubstr("--adopt")));
   EXPECT_EQ(parsed({"device", "instances"}).as_array().at(0).at("ours"), false);
@@ -92,20 +93,20 @@ TEST_F(DeviceCli, LeavesForeignInstancesAloneUnlessToldToAdopt) {
   EXPECT_EQ(parsed({"device", "instances"}).as_array().size(), 0U);
 }
 
-TEST_F(DeviceCli, RefusesWhatCannotBe) {
-  EXPECT_THAT(refused({"device", "create", "2g.10gb"}, 2), HasSubstr("say which with --gpu"));
+TEST_F(DeviceCli, RejectsImpossibleRequests) {
+  EXPECT_THAT(refused({"device", "create", "2g.10gb"}, 2), HasSubstr("choose one with --gpu"));
   EXPECT_THAT(refused({"device", "create", "2g.10gb", "--gpu", "9"}, 2),
-              HasSubstr("there is no GPU '9'; there are 0 to 1"));
+              HasSubstr("GPU '9': not found; this node has GPUs 0 to 1"));
   EXPECT_THAT(refused({"device", "create", "2g.20gb", "--gpu", "0"}, 2), HasSubstr("2g.10gb"));
   EXPECT_THAT(refused({"device", "create", "2g.10gb@1", "--gpu", "0"}, 2), HasSubstr("0, 2 and 4"));
   EXPECT_THAT(refused({"device", "destroy", "2g.10gb@0", "--gpu", "0"}, 2),
-              HasSubstr("there is no instance '2g.10gb@0'"));
+              HasSubstr("instance '2g.10gb@0': not found"));
   ok({"device", "create", "7g.40gb", "--gpu", "0"});
   EXPECT_THAT(refused({"device", "create", "1g.5gb", "--gpu", "0"}, 1), HasSubstr("no room"));
   EXPECT_THAT(refused({"device", "create", "1g.5gb@3", "--gpu", "0"}, 1), HasSubstr("7g.40gb"));
 }
 
-TEST_F(DeviceCli, SaysWhoHoldsAnInstance) {
+TEST_F(DeviceCli, ReportsAnInstanceInUse) {
   const json::value made = parsed({"device", "create", "1g.5gb", "--gpu", "0"});
   const std::string uuid(made.at("uuid").as_string());
   ok({"emulate", "fault", "call", "nvmlComputeInstanceDestroy=IN_USE", "--times", "0"});
@@ -114,7 +115,7 @@ TEST_F(DeviceCli, SaysWhoHoldsAnInstance) {
   ok({"device", "destroy", uuid});
 }
 
-TEST_F(DeviceCli, RetriesWhatIsInUseForAMoment) {
+TEST_F(DeviceCli, RetriesWhileAnInstanceIsInUse) {
   ok({"device", "create", "1g.5gb@0", "--gpu", "0"});
   ok({"emulate", "fault", "call", "nvmlGpuInstanceDestroy=IN_USE", "--times", "3"});
   ok({"device", "destroy", "1g.5gb@0", "--gpu", "0"});
@@ -127,7 +128,7 @@ TEST_F(DeviceCli, PreparesAmpereAndHopper) {
   EXPECT_THAT(refused({"device", "create", "1g.5gb", "--gpu", "0"}, 1), HasSubstr("prepare"));
   EXPECT_THAT(ok({"device", "list"}), HasSubstr("node prepare`"));
   EXPECT_EQ(ok({"node", "prepare"}),
-            "GPU 0: MIG is on (and stays so over reboots)\n"
+            "GPU 0: MIG is on (persistent across reboots)\n"
             "GPU 1: MIG is on (until the driver is unloaded or the machine reboots)\n");
   ok({"device", "create", "1g.5gb", "--gpu", "0"});
   const json::array gpus = parsed({"emulate", "reboot"}).at("gpus").as_array();
@@ -136,7 +137,7 @@ TEST_F(DeviceCli, PreparesAmpereAndHopper) {
   EXPECT_EQ(gpus[1].at("mig"), false);
 }
 
-TEST_F(DeviceCli, SaysSoWhenPreparingIsOnlyPending) {
+TEST_F(DeviceCli, ReportsThatMigIsOnlyPending) {
   write_node("[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\nin_vm = true\n");
   EXPECT_THAT(refused({"device", "prepare"}, 1),
               AllOf(HasSubstr("not ready (MIG pending-on)"), HasSubstr("reset")));
@@ -145,7 +146,7 @@ TEST_F(DeviceCli, SaysSoWhenPreparingIsOnlyPending) {
   EXPECT_EQ(parsed({"device", "list"}).as_array().at(0).at("mig"), "on");
 }
 
-TEST_F(DeviceCli, MeasuresAndLeavesNothing) {
+TEST_F(DeviceCli, BenchLeavesNoInstances) {
   const json::array rows = parsed({"device", "bench", "--gpu", "0", "--times", "2"}).as_array();
   EXPECT_EQ(rows.size(), 7U);  // every profile of an A100
   EXPECT_EQ(rows[0].at("create_s").as_array().size(), 2U);
@@ -167,14 +168,14 @@ TEST_F(DeviceCli, ALostGpuDoesNotHideTheOthers) {
   EXPECT_THAT(refused({"emulate", "reset-gpu", "0"}, 1), HasSubstr("fallen off"));
 }
 
-TEST_F(DeviceCli, WhatStandsWhereOursStoodBeforeARebootIsNotOurs) {
+TEST_F(DeviceCli, AnInstanceAtOurPlaceAfterARebootIsNotOurs) {
   ok({"device", "create", "2g.10gb@4", "--gpu", "0"});
   ok({"emulate", "reboot"});
   ok({"emulate", "fault", "foreign", "0", "2g.10gb@4"});
   EXPECT_THAT(refused({"device", "destroy", "2g.10gb@4", "--gpu", "0"}, 2), HasSubstr("--adopt"));
 }
 
-TEST_F(DeviceCli, WhatWasSeenGoneIsNotOursWhenItIsBack) {
+TEST_F(DeviceCli, AnInstanceSeenGoneIsNotOursWhenItIsBack) {
   ok({"device", "create", "2g.10gb@4", "--gpu", "0"});
   ok({"emulate", "reset-gpu", "0"});
   EXPECT_EQ(parsed({"device", "instances"}).as_array().size(), 0U);
@@ -182,51 +183,51 @@ TEST_F(DeviceCli, WhatWasSeenGoneIsNotOursWhenItIsBack) {
   EXPECT_EQ(parsed({"device", "instances"}).as_array().at(0).at("ours"), false);
 }
 
-TEST_F(DeviceCli, TwoCommandsAtOnceDoNotTakeEachOthersClaims) {
-  ok({"device", "list"});  // the node is there
+TEST_F(DeviceCli, ConcurrentCommandsKeepEachOthersClaims) {
+  ok({"device", "list"});  // creates the node
   ok({"emulate", "fault", "call", "nvmlDeviceCreateGpuInstanceWithPlacement=hang:300"});
   Ended slow;
   std::thread other([&] { slow = run({"device", "create", "3g.20gb@0", "--gpu", "0"}); });
   const Ended quick = run({"device", "create", "3g.20gb@0", "--gpu", "0"});
   other.join();
-  EXPECT_EQ(slow.code + quick.code, 1) << slow.err << quick.err;  // one of them was second
+  EXPECT_EQ(slow.code + quick.code, 1) << slow.err << quick.err;  // exactly one of them fails
   EXPECT_EQ(parsed({"device", "instances"}).as_array().at(0).at("ours"), true);
 }
 
-TEST_F(DeviceCli, AnAdoptionThatCameToNothingIsTakenBack) {
+TEST_F(DeviceCli, AFailedAdoptionIsUndone) {
   ok({"emulate", "fault", "foreign", "0", "1g.5gb@0"});
   ok({"emulate", "fault", "call", "nvmlComputeInstanceDestroy=IN_USE", "--times", "0"});
   refused({"device", "destroy", "1g.5gb@0", "--gpu", "0", "--adopt", "--wait", "0"}, 1);
   EXPECT_EQ(parsed({"device", "instances"}).as_array().at(0).at("ours"), false);
 }
 
-TEST_F(DeviceCli, WithoutALibrarySaysWhatToDo) {
+TEST_F(DeviceCli, WithoutALibraryTheErrorGivesAdvice) {
   const Ended ended = tangram_run({"device", "list", "--nvml", "/nowhere/libnvidia-ml.so.1"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("/nowhere/libnvidia-ml.so.1"), HasSubstr("emulate")));
 }
 
-TEST_F(DeviceCli, EmulateExplainsItself) {
+TEST_F(DeviceCli, EmulateReportsStatusAndErrors) {
   EXPECT_THAT(ok({"emulate", "path"}), EndsWith("/emulator\n"));
   EXPECT_THAT(ok({"emulate", "status"}), HasSubstr("A100-40GB"));
   EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlDeviceGetName=lie"}, 2), HasSubstr("lie"));
   EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlDeviceGetName=NO_SUCH"}, 2),
-              HasSubstr("there is no such error"));
-  EXPECT_THAT(refused({"emulate", "fault", "xid", "7", "94"}, 2), HasSubstr("no emulated GPU 7"));
+              HasSubstr("unknown error"));
+  EXPECT_THAT(refused({"emulate", "fault", "xid", "7", "94"}, 2), HasSubstr("emulated GPU 7: not found"));
   ok({"emulate", "fault", "call", "*=GPU_IS_LOST", "--gpu", "1", "--percent", "50"});
   EXPECT_THAT(ok({"emulate", "status"}), HasSubstr("*=GPU_IS_LOST on GPU 1, 1 times, 50 %"));
   EXPECT_THAT(ok({"emulate", "reset", "3xA30"}), HasSubstr("A30-24GB"));
   EXPECT_THAT(refused({"emulate", "status"}, 1),  // the environment says 2xA100-40GB
-              HasSubstr("is of another node ('3xA30')"));
+              HasSubstr("describes another node ('3xA30')"));
   EXPECT_THAT(refused({"device", "list"}, 1), Not(HasSubstr("modprobe")));
   EXPECT_THAT(ok({"emulate", "reset"}), HasSubstr("A100-40GB"));  // as the environment says
   EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlGpuInstanceDestroi=IN_USE"}, 2),
-              HasSubstr("names no function"));
+              HasSubstr("not an NVML function"));
   EXPECT_THAT(refused({"emulate", "fault", "call", "*=IN_USE", "--gpu", "-5"}, 2),
-              HasSubstr("no emulated GPU -5"));
+              HasSubstr("emulated GPU -5: not found"));
 }
 
-TEST_F(DeviceCli, RefusesNodesThatCannotBe) {
+TEST_F(DeviceCli, RejectsInvalidNodes) {
   node_ = "4xA1000";
   EXPECT_THAT(refused({"emulate", "status"}, 1), HasSubstr("4xA100-40GB"));
   write_node("[[gpu]]\nmodel = \"A30\"\ninstances = [\"2g.12gb@1\"]\n");

@@ -1,5 +1,5 @@
-// docs/cli.md and the program say the same: every verb and option is documented, and nothing is
-// documented that is not there. One rule: the program is asked (`__complete`), not its source.
+// docs/cli.md agrees with the program: every verb and option is documented, and every documented
+// one exists. Verbs and options are found with `tangram __complete`.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -33,7 +33,7 @@ Words completed(Words words) {
   return found;
 }
 
-// A verb below another answers to `--help` with its own path.
+// A subcommand's `--help` shows its own path.
 bool is_verb(const Words& path) {
   Words words = path;
   words.emplace_back("--help");
@@ -86,14 +86,14 @@ std::set<std::string> all_matches(const std::string& pattern) {
   return found;
 }
 
-TEST(Docs, TheTreeIsSeen) {
+TEST(Docs, TheTreeIsComplete) {
   EXPECT_TRUE(tree().verbs.contains("lease renew"));
   EXPECT_TRUE(tree().verbs.contains("mig show"));
   EXPECT_TRUE(tree().options.contains("--gpu-memory"));
   EXPECT_GT(tree().verbs.size(), 50U);
 }
 
-TEST(Docs, EveryHelpFitsAScreen) {
+TEST(Docs, EveryHelpFitsEightyColumns) {
   for (const std::string& verb : tree().verbs) {
     std::istringstream path(verb);
     Words words{std::istream_iterator<std::string>(path), {}};
@@ -101,11 +101,24 @@ TEST(Docs, EveryHelpFitsAScreen) {
     std::istringstream help(tangram_run(words).out);
     for (std::string line; std::getline(help, line);) {
       const bool typed = line.starts_with("  ") && line.find("tangram ") != std::string::npos;
-      if (typed) continue;  // a command is not folded
+      if (typed) continue;  // examples are not wrapped
       const auto columns = std::ranges::count_if(
           line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
       EXPECT_LE(columns, 80) << verb << ": " << line;
     }
+  }
+}
+
+TEST(Docs, EveryVerbHasAnExample) {
+  for (const std::string& verb : tree().verbs) {
+    std::istringstream path(verb);
+    Words words{std::istream_iterator<std::string>(path), {}};
+    words.emplace_back("--help");
+    const std::string help = tangram_run(words).out;
+    const std::size_t at = help.find("\nExample");
+    ASSERT_NE(at, std::string::npos) << verb;
+    EXPECT_NE(help.find("tangram " + verb, at), std::string::npos)
+        << verb << ": " << help.substr(at);
   }
 }
 
@@ -114,14 +127,14 @@ const CliReference& reference() {
   return kReference;
 }
 
-// Those of every verb, which the head of the page describes.
+// Options of every verb, documented at the top of the page.
 const std::set<std::string>& common_options() {
   static const std::set<std::string> kCommon = {"--json", "--color", "--ascii",
                                                 "--help", "--watch", "--socket"};
   return kCommon;
 }
 
-TEST(Docs, EveryVerbIsDocumentedInItsPlace) {
+TEST(Docs, EveryVerbIsDocumented) {
   for (const std::string& verb : tree().verbs) {
     EXPECT_NE(reference().about(verb), "")
         << "docs/cli.md does not describe `tangram " << verb << "`";
@@ -133,20 +146,20 @@ TEST(Docs, EveryOptionIsDocumentedWithItsVerb) {
     const auto documented = options_in(reference().about(verb));
     for (const std::string& option : tree().options_of.at(verb)) {
       if (common_options().contains(option)) continue;
-      EXPECT_TRUE(documented.contains(option)) << "docs/cli.md says nothing of " << option
-                                               << " where it describes `tangram " << verb << "`";
+      EXPECT_TRUE(documented.contains(option))
+          << "docs/cli.md does not document " << option << " with `tangram " << verb << "`";
     }
   }
 }
 
-TEST(Docs, EveryDocumentedOptionIsThere) {
+TEST(Docs, EveryDocumentedOptionExists) {
   for (const std::string& option : options_in(document())) {
-    EXPECT_TRUE(tree().options.contains(option)) << option << " is documented and not there";
+    EXPECT_TRUE(tree().options.contains(option)) << option << " is documented but does not exist";
   }
 }
 
-// A row about verbs shows no options but theirs.
-TEST(Docs, ARowHasTheOptionsOfItsVerbs) {
+// A table row about verbs shows only options of these verbs.
+TEST(Docs, ARowHasOnlyOptionsOfItsVerbs) {
   int looked = 0;
   for (const CliReference::Row& row : reference().rows()) {
     std::set<std::string> theirs;
@@ -168,14 +181,14 @@ TEST(Docs, ARowHasTheOptionsOfItsVerbs) {
   EXPECT_GT(looked, 30);
 }
 
-TEST(Docs, EveryDocumentedVerbIsThere) {
+TEST(Docs, EveryDocumentedVerbExists) {
   for (const std::string& verb : all_matches("tangram ([a-z][a-z-]*)[` ]")) {
     EXPECT_TRUE(tree().verbs.contains(verb)) << "tangram " << verb;
   }
 }
 
-// The reference itself: what is not at its place is not there.
-TEST(Docs, AVerbIsSoughtAtItsOwnPlace) {
+// CliReference itself: text elsewhere does not document a verb.
+TEST(Docs, OnlyItsOwnTextDocumentsAVerb) {
   const CliReference page(
       "Text on `tangram list` and --all.\n\n## `tangram box …`\n`open` opens.\n\n"
       "| verb | what |\n|---|---|\n| `list [--long]` | lists |\n| `fill --full` | fills |\n\n"

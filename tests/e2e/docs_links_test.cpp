@@ -1,5 +1,5 @@
-// The links of the documents lead somewhere: to a file that is there, and to a heading in it. One
-// rule: anchors are made from headings as GitHub makes them.
+// Links in the documents point to existing files and headings. Anchors are derived from headings as
+// GitHub does.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "`tangram mig` and more" is found at "tangram-mig-and-more".
+// The anchor of "`tangram mig` and more" is "tangram-mig-and-more".
 std::string anchor_of(const std::string& heading) {
   std::string anchor;
   for (const char c : heading) {
@@ -30,7 +30,7 @@ std::string anchor_of(const std::string& heading) {
   return anchor;
 }
 
-// The lines of a document without those of its code.
+// The lines of a document; those of code blocks are empty.
 std::vector<std::string> prose_of(const fs::path& file) {
   std::vector<std::string> lines;
   std::istringstream in(read_text(file.string()));
@@ -62,13 +62,13 @@ void expect_target(const fs::path& file, const std::string& link) {
   EXPECT_TRUE(anchors_of(target).contains(link.substr(hash + 1))) << link;
 }
 
-TEST(Docs, AnchorsAreMadeAsGitHubMakesThem) {
+TEST(Docs, AnchorsMatchThoseOfGitHub) {
   EXPECT_EQ(anchor_of("`tangram sim compare` and `tangram sim sweep`"),
             "tangram-sim-compare-and-tangram-sim-sweep");
   EXPECT_EQ(anchor_of("Backup, check, restore"), "backup-check-restore");
 }
 
-TEST(Docs, EveryLinkLeadsSomewhere) {
+TEST(Docs, EveryLinkHasATarget) {
   std::vector<fs::path> files;
   for (const char* folder : {TANGRAM_SOURCE_DIR, TANGRAM_SOURCE_DIR "/docs"}) {
     for (const auto& each : fs::directory_iterator(folder)) {

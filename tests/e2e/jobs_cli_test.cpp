@@ -1,5 +1,5 @@
-// `tangram submit`, `run`, `ps`, `show`, `logs`, `wait`, `cancel`, `gpus` and `status` as a user
-// sees them: the real program against a daemon in this process that is nothing but doors.
+// `tangram submit`, `run`, `ps`, `show`, `logs`, `wait`, `cancel`, `gpus` and `status`: the real
+// program against a stub daemon (API handlers only) in this process.
 #include <csignal>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
-#include "http/test_daemon.hpp"
+#include "tests/support/http/daemon.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -25,7 +25,6 @@ using http::testing::TestDaemon;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 class JobsCli : public ::testing::Test {
@@ -49,14 +48,13 @@ class JobsCli : public ::testing::Test {
   std::uint64_t add(const std::string& name, JobState state) {
     api::JobView view;
     view.request.name = name;
-    view.request.command = {name};
     view.profile = "1g.5gb";
     view.user = "ann";
     view.state = state;
     view.submitted = api::WallTime(std::chrono::hours(490'000));
     return daemon_.add(view);
   }
-  // Every job that is submitted runs at once, prints this and ends so.
+  // Submitted jobs run at once, print `out` and `err` and end with `code` or `signal`.
   void jobs_end_with(const std::string& out, const std::string& err, std::optional<int> code,
                      std::optional<int> signal = std::nullopt) {
     daemon_.on_submit = [=, this](TestDaemon::Job& job) {
@@ -74,7 +72,7 @@ class JobsCli : public ::testing::Test {
   TestDaemon daemon_;
 };
 
-TEST_F(JobsCli, SubmitSendsWhatWasTyped) {
+TEST_F(JobsCli, SubmitSendsTheOptions) {
   EXPECT_EQ(ok({"submit", "-p",          "2g.10gb", "--name",       "t",           "--label",
                 "a=b",    "--env",       "X=1",     "--time-limit", "1h",          "--cpus",
                 "1.5",    "--memory",    "4GiB",    "--rlimit",     "nofile=1024", "--umask",
@@ -96,7 +94,7 @@ TEST_F(JobsCli, SubmitSendsWhatWasTyped) {
   EXPECT_EQ(r.umask, 027U);
   EXPECT_EQ(r.directory, "/tmp");
   EXPECT_EQ(r.restart, api::Restart::kOnFailure);
-  EXPECT_EQ(r.move.way, api::MoveWay::kNever);
+  EXPECT_EQ(r.move.way, api::MoveMethod::kNever);
   EXPECT_TRUE(r.hold);
   EXPECT_EQ(json::parse(ok({"submit", "--gpu-memory", "8GiB", "--clean-env", "--json", "true"})),
             (json::value{{"id", 2}}));
@@ -115,7 +113,7 @@ TEST_F(JobsCli, SubmitDescribesAService) {
   EXPECT_EQ(r.environment.size(), 1U);
 }
 
-TEST_F(JobsCli, SubmitSaysWhatAnEndpointBears) {
+TEST_F(JobsCli, SubmitSetsEndpointLimits) {
   ok({"submit", "-p", "1g.5gb", "--service", "--endpoint-option", "idle=none", "--endpoint-option",
       "most_connections=9", "--", "serve"});
   api::EndpointLimits limits;
@@ -124,7 +122,7 @@ TEST_F(JobsCli, SubmitSaysWhatAnEndpointBears) {
   EXPECT_EQ(daemon_.job(1).view.request.endpoint.limits, limits);
 }
 
-TEST_F(JobsCli, SubmitSaysHowAJobIsReachedAndMoved) {
+TEST_F(JobsCli, SubmitSetsEndpointAndMoveOptions) {
   ok({"submit", "-p", "1g.5gb", "--service", "--probe", "tcp", "--endpoint", "http", "--host",
       "0.0.0.0", "--forwarded", "--drain", "5s", "--move", "replica", "--", "serve"});
   const api::JobRequest service = daemon_.job(1).view.request;
@@ -132,11 +130,11 @@ TEST_F(JobsCli, SubmitSaysHowAJobIsReachedAndMoved) {
   EXPECT_EQ(service.endpoint.host, "0.0.0.0");
   EXPECT_TRUE(service.endpoint.forwarded);
   EXPECT_EQ(service.endpoint.drain, std::chrono::seconds(5));
-  EXPECT_EQ(service.move.way, api::MoveWay::kReplica);
+  EXPECT_EQ(service.move.way, api::MoveMethod::kReplica);
   ok({"submit", "-p", "1g.5gb", "--move", "checkpoint", "--move-signal", "USR2", "--move-deadline",
       "2m", "--", "train"});
   const api::MoveOptions move = daemon_.job(2).view.request.move;
-  EXPECT_EQ(move.way, api::MoveWay::kCheckpoint);
+  EXPECT_EQ(move.way, api::MoveMethod::kCheckpoint);
   EXPECT_EQ(move.signal, SIGUSR2);
   EXPECT_EQ(move.deadline, std::chrono::minutes(2));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--move", "replica", "--", "x"}),
@@ -145,23 +143,23 @@ TEST_F(JobsCli, SubmitSaysHowAJobIsReachedAndMoved) {
               HasSubstr("--pin"));
 }
 
-TEST_F(JobsCli, SubmitSaysWhatIsWrong) {
-  EXPECT_THAT(refused({"submit", "--", "true"}), HasSubstr("--profile, as 2g.10gb"));
+TEST_F(JobsCli, SubmitReportsInvalidOptions) {
+  EXPECT_THAT(refused({"submit", "--", "true"}), HasSubstr("use --profile (e.g. 2g.10gb)"));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb"}), HasSubstr("no command"));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--port", "80", "--", "x"}),
               HasSubstr("port: is for services only"));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--probe", "ping", "--", "x"}),
-              HasSubstr("write tcp, http:/PATH or command:"));
+              HasSubstr("use tcp, http:/PATH or command:"));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--env", "NOT_SET", "--", "x"}),
-              HasSubstr("no such variable"));
+              HasSubstr("variable is not set here"));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--grace", "soon", "--", "x"}),
-              HasSubstr("not a duration"));
+              HasSubstr("invalid duration 'soon'"));
   EXPECT_THAT(refused({"submit", "-p", "9g.90gb", "--", "x"}), HasSubstr("no GPU has '9g.90gb'"));
   EXPECT_THAT(refused({"submit", "--profil", "1g.5gb", "--", "x"}), HasSubstr("--profile"));
 }
 
 TEST_F(JobsCli, ListsJobs) {
-  EXPECT_THAT(ok({"ps"}), StartsWith("no jobs"));
+  EXPECT_THAT(ok({"ps"}), StartsWith("No active jobs."));
   add("train", JobState::kRunning);
   add("train", JobState::kQueued);
   add("old", JobState::kFailed);
@@ -175,7 +173,7 @@ TEST_F(JobsCli, ListsJobs) {
   EXPECT_EQ(list.at(0).at("id"), 1);
   EXPECT_EQ(list.at(0).at("name"), "train");
   EXPECT_TRUE(list.at(0).at("exit_code").is_null());
-  EXPECT_THAT(refused({"ps", "--state", "asleep"}), HasSubstr("unknown word 'asleep'"));
+  EXPECT_THAT(refused({"ps", "--state", "asleep"}), HasSubstr("unknown value 'asleep'"));
 }
 
 TEST_F(JobsCli, ShowsAJob) {
@@ -188,50 +186,50 @@ TEST_F(JobsCli, ShowsAJob) {
   EXPECT_THAT(text, AllOf(StartsWith("job 1  train  queued\n"),
                           HasSubstr("no GPU has room\\x1b[31m"), HasSubstr("python 'it'\\''s'")));
   EXPECT_EQ(json::parse(ok({"show", "1", "--json"})).at("state"), "queued");
-  EXPECT_EQ(refused({"show", "7"}), "tangram: there is no job 7.\n");
+  EXPECT_EQ(refused({"show", "7"}), "tangram: job 7: not found\n");
   add("train", JobState::kCompleted);
-  EXPECT_EQ(refused({"show", "train"}),
-            "tangram: 'train' is not the number of a job; names are not unique. Jobs 1 and 2 have "
-            "this name.\n");
-  EXPECT_THAT(refused({"show", "nobody"}), HasSubstr("no job has this name"));
+  EXPECT_EQ(
+      refused({"show", "train"}),
+      "tangram: 'train' is not a job number; names are not unique. This name belongs to jobs 1 "
+      "and 2.\n");
+  EXPECT_THAT(refused({"show", "unknown"}), HasSubstr("no job has this name"));
 }
 
-TEST_F(JobsCli, ShowsTheAddressOfAServiceAndWhereItWas) {
+TEST_F(JobsCli, ShowsTheAddressAndThePlacesOfAService) {
   add("serve", JobState::kRunning);
   daemon_.change(1, [](TestDaemon::Job& job) {
     job.view.request.kind = api::JobKind::kService;
     job.view.request.probe.kind = api::Probe::Kind::kTcp;
     job.view.address = "127.0.0.1:8000";
     const api::WallTime begin(std::chrono::hours(490'000));
-    const api::WallTime end = begin + std::chrono::hours(1);
     job.view.places = {
-        {1, 0, 6, "1g.5gb", "", "placed", "", "", 0, 0, begin, end},
+        {1, 0, 6, "1g.5gb", "", "placed", "", "", 0, 0, begin, begin + std::chrono::hours(1)},
         {{}, 0, 2, "1g.5gb", "", "asked", "rolled-back", "no room.", 0, 0, {}, {}},
         {2, 1, 4, "1g.5gb", "", "asked", "done", "", 7, 3, begin, {}},
     };
   });
-  const std::string text = ok({"show", "1"});
-  EXPECT_THAT(text, AllOf(HasSubstr("  address    127.0.0.1:8000\n"),
-                          HasSubstr("  moves      by a replica\n")));
   EXPECT_THAT(
-      text,
-      HasSubstr("\n\nPLACES\n"
-                "  RUN  PLACE  HOW     SINCE                UNTIL                RESULT\n"
-                "    1  0@6    placed  2025-11-24 16:00:00  2025-11-24 17:00:00\n"
-                "    -  0@2    asked   -                    -                    rolled-back\n"
-                "    2  1@4    asked   2025-11-24 16:00:00  -                    done, 3 cut\n"
-                "  0@2: no room.\n"));
+      ok({"show", "1"}),
+      AllOf(
+          HasSubstr("  address    127.0.0.1:8000\n"), HasSubstr("  moves      by replica\n"),
+          HasSubstr("\n\nPLACES\n"
+                    "  RUN  PLACE  HOW     SINCE                UNTIL                RESULT\n"
+                    "    1  0@6    placed  2025-11-24 16:00:00  2025-11-24 17:00:00\n"
+                    "    -  0@2    manual  -                    -                    rolled-back\n"
+                    "    2  1@4    manual  2025-11-24 16:00:00  -                    done, 3 cut\n"
+                    "  0@2: no room.\n")));
   daemon_.change(1, [](TestDaemon::Job& job) {
-    job.view.request.move.way = api::MoveWay::kNever;
+    job.view.request.move.way = api::MoveMethod::kNever;
     job.view.places.clear();
   });
-  EXPECT_THAT(ok({"show", "1"}), AllOf(HasSubstr("never: it is pinned"), Not(HasSubstr("PLACE"))));
+  EXPECT_THAT(ok({"show", "1"}),
+              AllOf(HasSubstr("never (pinned)"), ::testing::Not(HasSubstr("PLACE"))));
   daemon_.change(1, [](TestDaemon::Job& job) {
     job.view.request.kind = api::JobKind::kBatch;
     job.view.request.probe = {};
-    job.view.request.move = {.way = api::MoveWay::kCheckpoint};
+    job.view.request.move = {.way = api::MoveMethod::kCheckpoint};
   });
-  EXPECT_THAT(ok({"show", "1"}), HasSubstr("by a checkpoint, asked for with SIGUSR1, within 1m"));
+  EXPECT_THAT(ok({"show", "1"}), HasSubstr("by checkpoint on SIGUSR1, within 1m"));
 }
 
 TEST_F(JobsCli, PrintsLogs) {
@@ -252,9 +250,7 @@ TEST_F(JobsCli, PrintsLogs) {
 }
 
 TEST_F(JobsCli, Waits) {
-  add("a", JobState::kCompleted);
-  add("b", JobState::kFailed);
-  add("c", JobState::kRunning);
+  for (const char* name : {"a", "b", "c"}) add(name, JobState::kRunning);
   daemon_.finish(1, JobState::kCompleted, 0);
   daemon_.finish(2, JobState::kFailed, 3);
   EXPECT_EQ(run({"wait", "1"}).code, 0);
@@ -271,8 +267,8 @@ TEST_F(JobsCli, Waits) {
 TEST_F(JobsCli, Cancels) {
   add("a", JobState::kRunning);
   add("b", JobState::kQueued);
-  EXPECT_EQ(ok({"cancel", "1", "2"}), "job 1 is over: cancelled\njob 2 is over: cancelled\n");
-  EXPECT_EQ(refused({"cancel", "9"}), "tangram: there is no job 9.\n");
+  EXPECT_EQ(ok({"cancel", "1", "2"}), "job 1 is cancelled\njob 2 is cancelled\n");
+  EXPECT_EQ(refused({"cancel", "9"}), "tangram: job 9: not found\n");
 }
 
 TEST_F(JobsCli, RunDeliversOutputAndExitCode) {
@@ -287,23 +283,23 @@ TEST_F(JobsCli, RunDeliversOutputAndExitCode) {
   EXPECT_THAT(by_signal.err, HasSubstr("SIGTERM"));
 }
 
-TEST_F(JobsCli, RunHasItsOwnExitCode) {
+TEST_F(JobsCli, RunReportsItsOwnFailuresWithCode125) {
   EXPECT_THAT(refused({"run", "-p", "9g.90gb", "--", "x"}, 125), HasSubstr("no GPU has"));
-  const Ended nobody =
+  const Ended no_daemon =
       tangram_run({"run", "-p", "1g.5gb", "--socket", "/nonexistent/s", "--", "x"});
-  EXPECT_EQ(nobody.code, 125);
-  EXPECT_THAT(nobody.err, HasSubstr("cannot reach tangramd at /nonexistent/s: No such file"));
+  EXPECT_EQ(no_daemon.code, 125);
+  EXPECT_THAT(no_daemon.err, HasSubstr("cannot reach tangramd at /nonexistent/s: No such file"));
   daemon_.on_submit = [](TestDaemon::Job& job) {
     job.view.state = JobState::kFailed;
     job.view.reason = "cannot execute 'x'";
-    job.logs.over = true;
+    job.logs.is_complete = true;
   };
   const Ended failed = run({"run", "-p", "1g.5gb", "--", "x"});
   EXPECT_EQ(failed.code, 125);
   EXPECT_THAT(failed.err, HasSubstr("job 1 failed: cannot execute 'x'"));
 }
 
-TEST_F(JobsCli, RunSaysWhyItWaits) {
+TEST_F(JobsCli, RunReportsWhyTheJobWaits) {
   daemon_.on_submit = [](TestDaemon::Job& job) { job.view.reason = "all GPUs are taken"; };
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(2'000));
@@ -315,8 +311,8 @@ TEST_F(JobsCli, RunSaysWhyItWaits) {
   EXPECT_EQ(ended.err, "tangram: job 1 is queued: all GPUs are taken\n");
 }
 
-// The daemon goes away in the middle of the output and comes back: nothing is lost or doubled.
-TEST_F(JobsCli, RunOutlivesARestartOfTheDaemon) {
+// The daemon restarts in the middle of the output: nothing is lost or repeated.
+TEST_F(JobsCli, RunSurvivesARestartOfTheDaemon) {
   std::string written;
   std::thread work([&] {
     while (daemon_.size() == 0) std::this_thread::yield();
@@ -341,7 +337,7 @@ TEST_F(JobsCli, RunOutlivesARestartOfTheDaemon) {
   EXPECT_EQ(ended.err, "");
 }
 
-TEST_F(JobsCli, RunPassesSignalsOn) {
+TEST_F(JobsCli, RunForwardsSignals) {
   std::vector<std::string> words = {TANGRAM_BINARY,   "run", "-p", "1g.5gb", "--socket",
                                     daemon_.socket(), "--",  "x"};
   std::vector<char*> arguments;
@@ -352,12 +348,11 @@ TEST_F(JobsCli, RunPassesSignalsOn) {
   while (daemon_.size() == 0 || daemon_.waiting(1) < 4) std::this_thread::yield();
   daemon_.change(1, [](TestDaemon::Job& job) { job.view.state = JobState::kRunning; });
   const auto signals = [&] { return daemon_.job(1).signals; };
-  ::kill(child, SIGUSR1);
-  while (signals().size() < 1) std::this_thread::yield();
-  ::kill(child, SIGINT);
-  while (signals().size() < 2) std::this_thread::yield();
-  ::kill(child, SIGINT);
-  while (signals().size() < 3) std::this_thread::yield();
+  std::size_t sent = 0;
+  for (const int signal : {SIGUSR1, SIGINT, SIGINT}) {
+    ::kill(child, signal);
+    for (++sent; signals().size() < sent;) std::this_thread::yield();
+  }
   EXPECT_THAT(signals(), ElementsAre(SIGUSR1, SIGINT, SIGKILL));
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);  // cancelled by the second interrupt
@@ -376,8 +371,7 @@ TEST_F(JobsCli, DrawsTheGpus) {
                    {"1g.5gb", 4, 1, "idle", {}, "", "MIG-2"},
                    {"1g.5gb", 6, 1, "foreign", {}, "", ""}};
   daemon_.gpus = {gpu};
-  const std::string text = ok({"gpus", "--ascii"});
-  EXPECT_EQ(text,
+  EXPECT_EQ(ok({"gpus", "--ascii"}),
             "GPU 0  A100-40GB  Busy  load 0.50  FragCost 0.250\n"
             "  |            3g.20gb #17            |1g idle |   .    |foreign |   .    :\n");
   EXPECT_EQ(json::parse(ok({"gpus", "--json"})).at(0).at("instances").at(0).at("job"), 17);
@@ -394,7 +388,7 @@ TEST_F(JobsCli, ShowsTheStatus) {
   EXPECT_EQ(json::parse(ok({"status", "--json"})).at("version"), "9.9");
 }
 
-TEST_F(JobsCli, SaysThatThereIsNoDaemon) {
+TEST_F(JobsCli, ReportsAMissingDaemon) {
   daemon_.close();
   EXPECT_THAT(refused({"ps"}, 1),
               AllOf(HasSubstr("cannot reach tangramd at " + daemon_.socket()),

@@ -1,5 +1,4 @@
-// `tangram lab …` as a user sees it, on experiments small enough for a test: the report, that
-// threads do not change it, and what is refused.
+// `tangram lab …` on small experiments: the report, its independence of threads, and errors.
 #include <filesystem>
 #include <map>
 
@@ -10,12 +9,12 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
-#include "files/test_folder.hpp"
+#include "tests/support/os/folder.hpp"
 
 namespace tangram::tests {
 namespace {
 
-using files::testing::Folder;
+using os::testing::Folder;
 
 namespace fs = std::filesystem;
 namespace json = boost::json;
@@ -49,7 +48,7 @@ class LabCli : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return tangram_run(words);
   }
-  // The files of a report but its page, by name; results.json without the command.
+  // The files of a report by name, except its HTML page; results.json without the command line.
   [[nodiscard]] std::map<std::string, std::string> files_of(const std::string& out) const {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.at(out))) {
@@ -67,14 +66,14 @@ class LabCli : public ::testing::Test {
   Folder folder_;
 };
 
-TEST_F(LabCli, PrintsThePaperBesideOursAndLeavesAReport) {
+TEST_F(LabCli, PrintsPaperAndOwnResultsAndWritesAReport) {
   const Ended ended = lab("paper", "report", {"--only", "ablation,wait"});
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.err, "");
   EXPECT_THAT(ended.out, StartsWith("Small ablation  (a test)\n  paper: it is no worse.\n"
                                     "  ours:  normal25: "));
   EXPECT_THAT(ended.out, HasSubstr("Small wait  (a test)\n"));
-  EXPECT_THAT(ended.out, HasSubstr(cat("The whole report: ", folder_.at("report"), "/index.html")));
+  EXPECT_THAT(ended.out, HasSubstr(cat("Report: ", folder_.at("report"), "/index.html")));
   EXPECT_THAT(read_text(folder_.at("report/index.html")), HasSubstr("Small ablation"));
   const json::value root = json::parse(read_text(folder_.at("report/results.json")));
   EXPECT_THAT(std::string(root.at("command").as_string()),
@@ -85,7 +84,7 @@ TEST_F(LabCli, PrintsThePaperBesideOursAndLeavesAReport) {
   EXPECT_FALSE(fs::exists(folder_.at("report/.draft")));
 }
 
-TEST_F(LabCli, TheJsonOnTheScreenIsThatOfTheReport) {
+TEST_F(LabCli, JsonOutputEqualsTheReport) {
   const Ended ended = lab("paper", "report", {"--only", "ablation", "--json"});
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, read_text(folder_.at("report/results.json")));
@@ -108,7 +107,7 @@ TEST_F(LabCli, ThreadsDoNotChangeAByte) {
   }
 }
 
-TEST_F(LabCli, SeedsAndKnobsOfTheCommandLineCount) {
+TEST_F(LabCli, SeedsAndKnobsOfTheCommandLineAreUsed) {
   const auto numbers = [&](const Words& more) {
     Words words{"--only", "ablation", "--json"};
     words.insert(words.end(), more.begin(), more.end());
@@ -125,7 +124,7 @@ TEST_F(LabCli, SeedsAndKnobsOfTheCommandLineCount) {
   EXPECT_NE(slower.at("ablation"), usual.at("ablation"));
 }
 
-TEST_F(LabCli, RefusesWhatItDoesNotKnow) {
+TEST_F(LabCli, RejectsUnknownNamesAndValues) {
   const std::string out = folder_.at("report");
   expect_refused(tangram_run({"lab", "paper", "--out", out, "--only", "ablatoin"}),
                  "unknown experiment 'ablatoin'. Known: tpot, instances, wait, fragmentation, "
@@ -137,11 +136,11 @@ TEST_F(LabCli, RefusesWhatItDoesNotKnow) {
   expect_refused(lab("paper", "report", {"--knob", "tlb_penalty=11"}),
                  "the knob tlb_penalty takes a number from 0 to 10, not '11'.");
   expect_refused(lab("paper", "report", {"--threads", "2000"}),
-                 "--threads: 2000 is not from 0 to 1024; see `tangram lab paper --help`");
+                 "--threads: 2000 is out of range (0 to 1024); see `tangram lab paper --help`");
   EXPECT_FALSE(fs::exists(folder_.at("report")));
 }
 
-TEST_F(LabCli, NamesTheExperimentFileThatIsMissingOrWrong) {
+TEST_F(LabCli, NamesAMissingOrInvalidExperimentFile) {
   const std::string none = folder_.at("none");
   expect_refused(
       tangram_run({"lab", "paper", "--experiments", none, "--out", folder_.at("report")}),
@@ -158,12 +157,12 @@ TEST_F(LabCli, NamesTheExperimentFileThatIsMissingOrWrong) {
   EXPECT_FALSE(fs::exists(folder_.at("report")));
 }
 
-TEST_F(LabCli, AFolderThatCannotBeMadeIsAFailure) {
+TEST_F(LabCli, AFolderThatCannotBeCreatedIsAFailure) {
   folder_.write("file", "text");
   const Ended ended = lab("paper", "file/report", {"--only", "ablation"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.out, "");
-  EXPECT_EQ(ended.err, cat("tangram: cannot make the folder ", folder_.at("file/report"),
+  EXPECT_EQ(ended.err, cat("tangram: cannot create folder ", folder_.at("file/report"),
                            "/data: Not a directory. Choose another with --out.\n"));
 }
 

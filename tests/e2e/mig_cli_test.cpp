@@ -1,4 +1,4 @@
-// `tangram mig …` as a user sees it. Text output is compared with tests/e2e/golden/*.txt; after an
+// `tangram mig …`. Text output is compared with tests/e2e/golden/*.txt; after an
 // intended change, run this test with TANGRAM_REGENERATE=1 and review the difference as code.
 #include <cstdio>
 #include <cstdlib>
@@ -43,9 +43,9 @@ Words keys_of(const json::value& value) {
 const std::string kA100Profiles =
     "Its profiles: 1g.5gb, 1g.5gb+me, 1g.10gb, 2g.10gb, 3g.20gb, 4g.20gb and 7g.40gb.";
 const std::string kPlacementForm =
-    "; write PROFILE@START, as in 2g.10gb@4, with a start from 0 to 15.";
+    "; write PROFILE@START, e.g. 2g.10gb@4, with a start from 0 to 15.";
 
-TEST(MigCli, PrintsWhatTheGoldenFilesSay) {
+TEST(MigCli, MatchesTheGoldenFiles) {
   expect_golden("mig_help", {"mig", "--help"});
   expect_golden("frag_help", {"mig", "frag", "--help"});
   expect_golden("models", {"mig", "models"});
@@ -67,7 +67,7 @@ TEST(MigCli, PrintsWhatTheGoldenFilesSay) {
   expect_golden("place_a100_limit", {"mig", "place", "A100-40GB", "1g.5gb+me", "1g.5gb+me@3"});
 }
 
-TEST(MigCli, FitsAScreenOfEightyColumns) {
+TEST(MigCli, FitsEightyColumns) {
   const auto longest = [](const std::string& text) {
     int longest_line = 0;
     std::istringstream lines(text);
@@ -150,7 +150,7 @@ TEST(MigCli, PlaceAsJson) {
   EXPECT_EQ(limited.at("limit"), "a GPU can have at most 1 1g.5gb+me.");
 }
 
-TEST(MigCli, RowsAreAnsweredInOrderAndOtherKeysKept) {
+TEST(MigCli, RowsKeepTheirOrderAndOtherKeys) {
   const Ended ended = mig({"frag", "--jsonl"},
                           "{\"job\": \"a\\n\", \"placements\": [], \"model\": \"A30-24GB\"}\n"
                           "\n  \r\n"
@@ -164,7 +164,7 @@ TEST(MigCli, RowsAreAnsweredInOrderAndOtherKeysKept) {
             "\"x\": 1.5}], \"cost\": \"7/24\", \"n\": [1, null, true]}\n");
 }
 
-TEST(MigCli, LayoutsOfEveryModelComeBackFromFragUnchanged) {
+TEST(MigCli, LayoutRowsRoundTripThroughFrag) {
   for (const char* model : {"A30-24GB", "A100-40GB", "RTX-PRO-6000-96GB"}) {
     const Ended layouts = mig({"layouts", model, "--jsonl", "--variants"});
     EXPECT_EQ(mig({"frag", "--jsonl"}, layouts.out).out, layouts.out) << model;
@@ -199,7 +199,7 @@ TEST(MigCli, ABadRowIsNamedByItsLineAndNothingIsPrinted) {
                          "A30-24GB? Known models: A30-24GB, "));
 }
 
-TEST(MigCli, AnUnknownModelIsRefusedWithTheNearestAndAllThereAre) {
+TEST(MigCli, AnUnknownModelIsRejectedWithSuggestions) {
   for (const char* verb : {"show", "frag", "layouts"}) {
     const Ended ended = mig({verb, "A100-4OGB"});
     EXPECT_EQ(ended.code, 2);
@@ -211,7 +211,7 @@ TEST(MigCli, AnUnknownModelIsRefusedWithTheNearestAndAllThereAre) {
   EXPECT_EQ(mig({"show", ""}).code, 2);
 }
 
-TEST(MigCli, WrongPlacementsAreRefused) {
+TEST(MigCli, InvalidPlacementsAreRejected) {
   const auto expect_bad = [](const Words& placements, const std::string& message) {
     Words frag = {"frag", "A100-40GB"};
     frag.insert(frag.end(), placements.begin(), placements.end());
@@ -235,17 +235,17 @@ TEST(MigCli, WrongPlacementsAreRefused) {
   expect_bad({"\x1b[31m\xff\n@1"},
              cat(R"(A100-40GB has no profile '\x1b[31m\xff\x0a'. )", kA100Profiles));
   expect_bad({"[2g.10gb@0]"},
-             "unexpected argument '[2g.10gb@0]'; a list is written as separate arguments.");
+             "unexpected argument '[2g.10gb@0]'; pass list items as separate arguments.");
 }
 
-TEST(MigCli, AProfileThatIsNotThereCannotBePlaced) {
+TEST(MigCli, AnUnknownProfileCannotBePlaced) {
   expect_refused(mig({"place", "A100-40GB", ""}),
                  cat("A100-40GB has no profile ''. ", kA100Profiles));
   expect_refused(mig({"place", "A100-40GB", "2g.20gb"}),
                  cat("A100-40GB has no profile '2g.20gb'; did you mean 2g.10gb? ", kA100Profiles));
 }
 
-TEST(MigCli, WrongUsageIsOneLineThatSaysWhereToLook) {
+TEST(MigCli, UsageErrorsAreOneLineWithTheHelpCommand) {
   const std::string see = " see `tangram mig frag --help`";
   expect_refused(mig({"frag"}), cat("MODEL is required;", see));
   expect_refused(mig({"frag", "A30-24GB", "--jsno"}),
@@ -258,11 +258,13 @@ TEST(MigCli, WrongUsageIsOneLineThatSaysWhereToLook) {
   expect_refused(mig({"place", "A30-24GB"}), "PROFILE is required; see `tangram mig place --help`");
   expect_refused(mig({"show", "A30-24GB", "show"}),
                  "unexpected argument 'show'; see `tangram mig show --help`");
-  expect_refused(mig({"layouts", "A30-24GB", "--limit", "0x10"}),
-                 "--limit: '0x10' is no whole number from 1 to 1000000; see `tangram mig layouts "
-                 "--help`");
+  expect_refused(
+      mig({"layouts", "A30-24GB", "--limit", "0x10"}),
+      "--limit: '0x10' is not a whole number from 1 to 1000000; see `tangram mig layouts "
+      "--help`");
   expect_refused(mig({"models", "--color", "red"}),
-                 "--color: 'red' is none of auto, always, never; see `tangram mig models --help`");
+                 "--color: invalid value 'red', expected one of auto, always, never; see `tangram "
+                 "mig models --help`");
 }
 
 TEST(MigCli, WithoutAVerbItPrintsItsHelpAsAnError) {
@@ -274,7 +276,7 @@ TEST(MigCli, WithoutAVerbItPrintsItsHelpAsAnError) {
   }
 }
 
-TEST(MigCli, SaysItsVersion) {
+TEST(MigCli, PrintsItsVersion) {
   EXPECT_EQ(tangram_run({"--version"}).out, "tangram " TANGRAM_VERSION "\n");
 }
 
@@ -293,7 +295,7 @@ TEST(MigCli, AModelFileIsAModel) {
                  "cannot read the model file './nowhere.toml': No such file or directory.");
 }
 
-TEST(MigCli, AModelFileWithTooManyLayoutsIsRefusedAtOnce) {
+TEST(MigCli, AModelFileWithTooManyLayoutsIsRejected) {
   const std::string path = ::testing::TempDir() + "/mig_cli_many.toml";
   std::ofstream file(path);
   file << "name = \"X\"\ncompute_slices = 12\nmemory_slices = 12\n";
@@ -322,7 +324,7 @@ TEST(MigCli, WithoutAUtf8LocaleItDrawsInAscii) {
       std::ranges::all_of(ascii.out, [](char c) { return static_cast<signed char>(c) > 0; }));
 }
 
-TEST(MigCli, AReaderThatLeavesIsNoErrorButAFullDiskIs) {
+TEST(MigCli, AClosedPipeIsNoErrorButAFullDiskIs) {
   const auto shell = [](const std::string& script) {
     return run_program("/bin/bash", {"-c", script});
   };

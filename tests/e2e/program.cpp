@@ -1,4 +1,4 @@
-// See program.hpp. Standard streams are temporary files: nothing can block or deadlock.
+// See program.hpp. Standard streams are temporary files, so that nothing can block.
 #include "program.hpp"
 
 #include <cstdio>

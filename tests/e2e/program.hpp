@@ -1,5 +1,5 @@
-// A program run from a test: its arguments and standard input in, what it printed and how it
-// ended out. One rule: the environment is fixed, so that a test does not depend on who runs it.
+// Runs a program in a test with arguments and standard input; returns its output and exit code. The
+// environment is fixed, so that tests do not depend on that of the caller.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Ended {
   std::string err;
 };
 
-// `environment` comes on top of a plain UTF-8 one.
+// `environment`: variables in addition to a plain UTF-8 environment.
 Ended run_program(const std::string& program, const std::vector<std::string>& arguments,
                   const std::string& input = "", const std::vector<std::string>& environment = {});
 

@@ -1,5 +1,5 @@
-// Completion in real shells, and the manual through the real typesetter. One rule: a shell that is
-// not installed is skipped, visibly.
+// Completion in real shells, and the manual pages through groff. Tests of a program that is not
+// installed are skipped.
 #include <filesystem>
 #include <unistd.h>
 
@@ -18,17 +18,17 @@ using ::testing::Not;
 bool installed(const std::string& program) { return ::access(program.c_str(), X_OK) == 0; }
 
 const std::string kFolder = std::filesystem::path(TANGRAM_BINARY).parent_path();
-// No daemon answers there: what is completed is the tree's and the catalog's.
-const Words kNobody = {"TANGRAM_SOCKET=/nonexistent/s", "HOME=/nonexistent"};
+// An address without a daemon: completions come from the tree and the catalog.
+const Words kNoDaemon = {"TANGRAM_SOCKET=/nonexistent/s", "HOME=/nonexistent"};
 const std::string kPath = "export PATH='" + kFolder + "':/usr/bin:/bin\n";
 
-// What bash would offer after these words; the last one is being typed.
+// The completions of bash after these words; the last one is being typed.
 std::string in_bash(const Words& words) {
   std::string script = kPath + "set -eu\nsource <(tangram completion bash)\nCOMP_WORDS=(tangram";
   for (const std::string& word : words) script += " '" + word + "'";
   script += ")\nCOMP_CWORD=" + std::to_string(words.size()) +
             "\ncompopt() { echo nospace; }\n_tangram\nprintf '%s\\n' \"${COMPREPLY[@]-}\"\n";
-  const Ended ended = run_program("/usr/bin/bash", {"-c", script}, "", kNobody);
+  const Ended ended = run_program("/usr/bin/bash", {"-c", script}, "", kNoDaemon);
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.err, "");
   return ended.out;
@@ -46,7 +46,7 @@ TEST(Shells, BashCompletes) {
   EXPECT_EQ(in_bash({"run", "--", "--col"}), "\n");
 }
 
-// The script is taken in by an interactive bash that reads keys.
+// The script is sourced by an interactive bash that reads keys.
 TEST(Shells, BashCompletesWhatIsTyped) {
   const std::string script = kPath +
                              "bash --norc --noprofile -i 2>/dev/null <<'E'\n"
@@ -54,7 +54,7 @@ TEST(Shells, BashCompletesWhatIsTyped) {
                              "source <(tangram completion bash)\n"
                              "complete -p tangram\n"
                              "E\n";
-  const Ended ended = run_program("/usr/bin/bash", {"-c", script}, "", kNobody);
+  const Ended ended = run_program("/usr/bin/bash", {"-c", script}, "", kNoDaemon);
   EXPECT_THAT(ended.out, HasSubstr("complete -o default -F _tangram tangram"));
 }
 
@@ -66,9 +66,9 @@ TEST(Shells, ZshCompletes) {
       "[[ ${_comps[tangram]} == _tangram ]] || exit 3\n"
       "_describe() { print -l -- ${(P)2}; }\n"
       "words=(tangram lease re); CURRENT=3; _tangram\n";
-  const Ended ended = run_program("/usr/bin/zsh", {"-f", "-c", script}, "", kNobody);
+  const Ended ended = run_program("/usr/bin/zsh", {"-f", "-c", script}, "", kNoDaemon);
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("renew:Let leases live on from now\nrelease:End leases"));
+  EXPECT_THAT(ended.out, HasSubstr("renew:Renew leases from now on\nrelease:Release leases"));
 }
 
 TEST(Shells, FishCompletes) {
@@ -76,15 +76,15 @@ TEST(Shells, FishCompletes) {
   const std::string script = "set -x PATH '" + kFolder +
                              "' /usr/bin /bin; tangram completion fish | source; complete -C "
                              "'tangram lease re'; complete -C 'tangram wha'";
-  Words variables = kNobody;
+  Words variables = kNoDaemon;
   variables.back() = "HOME=" + ::testing::TempDir();
   const Ended ended = run_program("/usr/bin/fish", {"--no-config", "-c", script}, "", variables);
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("renew\tLet leases live on from now\n"));
+  EXPECT_THAT(ended.out, HasSubstr("renew\tRenew leases from now on\n"));
   EXPECT_THAT(ended.out, HasSubstr("what-if\t"));
 }
 
-TEST(Shells, EveryPageIsSetWithoutAWarning) {
+TEST(Shells, EveryPageFormatsWithoutAWarning) {
   if (!installed("/usr/bin/groff")) GTEST_SKIP() << "groff is not installed";
   const std::string folder = ::testing::TempDir() + "/tangram-manual";
   std::filesystem::remove_all(folder);
@@ -105,11 +105,12 @@ TEST(Shells, EveryPageIsSetWithoutAWarning) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Shells, ManKnowsItsVerbs) {
-  expect_refused(tangram_run({"man", "leese"}), "there is no verb 'leese'; did you mean lease?");
+TEST(Shells, ManRejectsUnknownVerbs) {
+  expect_refused(tangram_run({"man", "leese"}), "unknown verb 'leese'; did you mean lease?");
   EXPECT_EQ(tangram_run({"man", "--into", "/proc/nowhere"}).code, 1);
   expect_refused(tangram_run({"completion", "tcsh"}),
-                 "SHELL: 'tcsh' is none of bash, zsh, fish; see `tangram completion --help`");
+                 "SHELL: invalid value 'tcsh', expected one of bash, zsh, fish; see `tangram "
+                 "completion --help`");
 }
 
 }  // namespace

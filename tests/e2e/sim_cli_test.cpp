@@ -1,5 +1,5 @@
-// `tangram sim …` as a user sees it: its texts, its files, that seeds and not threads decide the
-// numbers, and everything that can be wrong with options and traces.
+// `tangram sim …`: output, files, reproducibility by seed independent of threads, and errors in
+// options and traces.
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -12,12 +12,12 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
-#include "files/test_folder.hpp"
+#include "tests/support/os/folder.hpp"
 
 namespace tangram::tests {
 namespace {
 
-using files::testing::Folder;
+using os::testing::Folder;
 
 namespace json = boost::json;
 using ::testing::HasSubstr;
@@ -49,7 +49,7 @@ const Words kSweep{"sweep",
                    "--policies",
                    "first-fit/off,paper/both"};
 
-TEST(SimCli, PrintsWhatTheGoldenFilesSay) {
+TEST(SimCli, MatchesTheGoldenFiles) {
   expect_golden("sim_knobs", {"sim", "knobs"});
   expect_golden("sim_knobs_json", {"sim", "knobs", "--json"});
   expect_golden("sim_run_json",
@@ -72,7 +72,7 @@ TEST(SimCli, ThreadsDoNotChangeAByte) {
   }
 }
 
-TEST(SimCli, TheSeedDecides) {
+TEST(SimCli, TheSeedDeterminesTheResult) {
   const Words run{"run", "--jobs", "50", "--json", "--seed"};
   EXPECT_EQ(sim(and_more(run, {"7"})).out, sim(and_more(run, {"7"})).out);
   EXPECT_NE(sim(and_more(run, {"7"})).out, sim(and_more(run, {"8"})).out);
@@ -164,7 +164,7 @@ TEST(SimCli, TheTimelineCanBeSampled) {
 
 const std::string kGood = "arrival_s,profile,duration_s\n0,1g.5gb,30\n";
 
-TEST(SimCli, BadTracesAreRefusedWithFileAndLine) {
+TEST(SimCli, BadTracesAreRejectedWithFileAndLine) {
   const std::string seconds = "; a number of seconds from 0 to 1e9 is needed.";
   const std::pair<std::string, std::string> cases[] = {
       {"", "1: the file is empty; its first line must name the columns."},
@@ -181,16 +181,16 @@ TEST(SimCli, BadTracesAreRefusedWithFileAndLine) {
       {kGood + "later,1g.5gb,5\n",
        "3: the column arrival_s has 'later'; a number of seconds from 0 to 1e10 is needed."},
       {"arrival_s,profile,model,prompt_tokens,response_tokens\n0,1g.5gb,opt-13,5,5\n",
-       "2: the column model has 'opt-13', which is no language model; did you mean opt-13b? Known: "
-       "opt-6.7b, opt-13b, bloom-1b7 and bloom-7b1."},
+       "2: the column model has 'opt-13', which is not a language model; did you mean opt-13b? "
+       "Known: opt-6.7b, opt-13b, bloom-1b7 and bloom-7b1."},
       {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-02-31 00:00:00,1,1\n",
-       "2: the column TIMESTAMP has '2023-02-31 00:00:00'; a time as 2023-11-16 18:17:03.97 (the "
-       "fraction may be missing) is needed."},
+       "2: the column TIMESTAMP has '2023-02-31 00:00:00'; a time such as 2023-11-16 18:17:03.97 "
+       "(fraction optional) is needed."},
       {"Timestamp,Request tokens,Response tokens\n5,1.5,1\n",
        "2: the column Request tokens has '1.5'; a whole number from 0 to 1e9 is needed."},
       {"arrival_s,profile,duration_s,moveable\n0,1g.5gb,1,0\n",
-       "1: the column 'moveable' means nothing beside duration_s; did you mean movable? Allowed "
-       "there: arrival_s, profile and duration_s; if wanted, transfer_share and movable."},
+       "1: the column 'moveable' is not allowed beside duration_s; did you mean movable? Allowed: "
+       "arrival_s, profile and duration_s; optional: transfer_share and movable."},
   };
   const Folder folder;
   for (const auto& [text, message] : cases) {
@@ -216,18 +216,18 @@ TEST(SimCli, BadRowsAreSkippedAndCountedOnRequest) {
   EXPECT_EQ(summary.at("notes").at(1).as_string(), "3 bad rows skipped");
 }
 
-// Jobs of a plain trace are what they are; queries of a trace become other tasks with each seed.
+// Jobs of a plain trace are fixed; traces of queries become different tasks with each seed.
 TEST(SimCli, ATraceOfJobsIsComparedOnceAndOneOfQueriesBySeed) {
   const Folder folder;
   const std::string plain = folder.write("plain.csv", kGood + "1,2g.10gb,50\n2,3g.20gb,5\n");
   const json::value once = json::parse(sim({"compare", "--trace", plain, "--json"}).out);
   EXPECT_EQ(once.at("seeds"), 1);
   EXPECT_THAT(sim({"compare", "--trace", plain}).out,
-              HasSubstr("nothing is drawn from this trace: one run each\n"));
+              HasSubstr("this trace has no random part: one run each\n"));
   expect_refused(sim({"run", "--trace", plain, "--mix", "1g.5gb"}),
-                 "--mix means nothing for the workload 'plain trace'.");
+                 "--mix does not apply to the workload 'plain trace'.");
   expect_refused(sim({"run", "--trace", plain, "--queries", "2"}),
-                 "--queries means nothing for the workload 'plain trace'.");
+                 "--queries does not apply to the workload 'plain trace'.");
   std::string rows = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
   for (int i = 10; i < 60; ++i) rows += cat("2023-11-16 18:00:", i, ",", 100 + i, ",", 2 * i, "\n");
   const std::string queries = folder.write("azure.csv", rows);
@@ -235,17 +235,17 @@ TEST(SimCli, ATraceOfJobsIsComparedOnceAndOneOfQueriesBySeed) {
   EXPECT_EQ(drawn.at("seeds"), 10);
   EXPECT_GT(drawn.at("rows").at(0).at("makespan_s").at("ci95").as_double(), 0);
   EXPECT_THAT(sim({"run", "--trace", queries, "--gpu-model", "H100-80GB"}).err,
-              HasSubstr("Say with --mix what the jobs ask for."));
+              HasSubstr("Set the requested profiles with --mix."));
 }
 
 TEST(SimCli, ProfilesThatNoGpuHasAreCounted) {
   const Folder folder;
   const std::string path = folder.write("t.csv", kGood + "1,9g.99gb,5\n");
   EXPECT_THAT(sim({"run", "--trace", path}).out,
-              HasSubstr("2, 1 of them refused: no GPU here has their profile"));
+              HasSubstr("2, 1 of them rejected: no GPU of the node has their profile"));
 }
 
-TEST(SimCli, RefusesUnknownNames) {
+TEST(SimCli, RejectsUnknownNames) {
   expect_refused(sim({"run", "--policy", "bestfit"}),
                  "unknown placement policy 'bestfit'; did you mean best-fit? Known: paper, "
                  "paper-plain, first-fit, first-fit-driver, static-first-fit, best-fit, "
@@ -262,7 +262,7 @@ TEST(SimCli, RefusesUnknownNames) {
                  "largest-profile.");
   expect_refused(sim({"run", "--workload", "normal26"}),
                  "unknown workload 'normal26'. Known: synthetic, normal25, long25, normal50 and "
-                 "long50; a file is given with --trace.");
+                 "long50; for a file use --trace.");
   expect_refused(sim({"run", "--restraint", "no"}),
                  "unknown restraint 'no'. Known: default and none.");
   expect_refused(sim({"run", "--law", "x"}),
@@ -276,16 +276,16 @@ TEST(SimCli, RefusesUnknownNames) {
               StartsWith("tangram: A100-40GB has no profile '9g'. Its profiles: 1g.5gb, "));
 }
 
-TEST(SimCli, RefusesValuesOutOfRange) {
+TEST(SimCli, RejectsValuesOutOfRange) {
   expect_refused(sim({"run", "--knob", "tlb_penalty=11"}),
                  "the knob tlb_penalty takes a number from 0 to 10, not '11'.");
   expect_refused(sim({"run", "--knob", "link_gbps=0"}),
                  "the knob link_gbps takes a number from 0.01 to 1e+06, not '0'.");
   expect_refused(sim({"run", "--knob", "tlb"}),
-                 "cannot read the knob 'tlb'; write NAME=NUMBER, as in link_gbps=12.");
+                 "cannot read the knob 'tlb'; write NAME=NUMBER, e.g. link_gbps=12.");
   expect_refused(sim({"run", "--gpus", "0"}), "--gpus must be from 1 to 10000000, not 0.");
   expect_refused(sim({"run", "--gpus", "-1"}),
-                 "--gpus: '-1' is not a number that it takes; see `tangram sim run --help`");
+                 "--gpus: invalid number '-1'; see `tangram sim run --help`");
   expect_refused(sim({"run", "--load", "0"}), "--load must be from 0.001 to 100, not 0.");
   expect_refused(sim({"run", "--load", "nan"}), "--load must be from 0.001 to 100, not nan.");
   expect_refused(
@@ -301,25 +301,27 @@ TEST(SimCli, RefusesValuesOutOfRange) {
                  "--queries must be a number from 1 to 60000, not '0'.");
 }
 
-TEST(SimCli, RefusesOptionsWithoutAMeaning) {
-  const auto nothing = [](const char* option, const char* workload) {
-    return cat(option, " means nothing for the workload '", workload, "'.");
+TEST(SimCli, RejectsOptionsThatDoNotApply) {
+  const auto not_applicable = [](const char* option, const char* workload) {
+    return cat(option, " does not apply to the workload '", workload, "'.");
   };
   expect_refused(sim({"run", "--load", "1", "--arrival", "3"}),
                  "--arrival and --load exclude each other.");
-  expect_refused(sim({"run", "--queries", "3"}), nothing("--queries", "synthetic"));
-  expect_refused(sim({"run", "--speed-up", "3"}), nothing("--speed-up", "synthetic"));
+  expect_refused(sim({"run", "--queries", "3"}), not_applicable("--queries", "synthetic"));
+  expect_refused(sim({"run", "--speed-up", "3"}), not_applicable("--speed-up", "synthetic"));
   for (const char* option : {"--duration", "--transfer-share", "--movable-share", "--sigma"}) {
-    expect_refused(sim({"run", "--workload", "long25", option, "1"}), nothing(option, "long25"));
+    expect_refused(sim({"run", "--workload", "long25", option, "1"}),
+                   not_applicable(option, "long25"));
   }
   expect_refused(sim({"run", "--workload", "long25", "--law", "constant"}),
-                 nothing("--law", "long25"));
-  expect_refused(sim({"run", "--trace", "t.csv", "--load", "1"}), nothing("--load", "trace"));
+                 not_applicable("--law", "long25"));
+  expect_refused(sim({"run", "--trace", "t.csv", "--load", "1"}),
+                 not_applicable("--load", "trace"));
   expect_refused(sim({"run", "--trace", "t.csv", "--workload", "long25"}),
                  "--trace and --workload exclude each other.");
   expect_refused(sim({"run", "--skip-bad"}),
-                 "--skip-bad, --form and --most-tokens are for a --trace.");
-  expect_refused(sim({"run", "--sigma", "2"}), "--sigma is for --law lognormal.");
+                 "--skip-bad, --form and --most-tokens require --trace.");
+  expect_refused(sim({"run", "--sigma", "2"}), "--sigma requires --law lognormal.");
   expect_refused(sim({"run", "--workload", "normal25", "--load", "1", "--queries", "3"}),
                  "--load and --queries exclude each other.");
   expect_refused(sim({"run", "--policy", "static-first-fit"}),
@@ -327,14 +329,15 @@ TEST(SimCli, RefusesOptionsWithoutAMeaning) {
                  "with --static.");
 }
 
-TEST(SimCli, RefusesWhatCannotBeVaried) {
+TEST(SimCli, RejectsInvalidVariations) {
   EXPECT_THAT(sim({"sweep", "--vary", "treshold=1"}).err,
-              StartsWith("tangram: cannot vary 'treshold'; did you mean threshold? What can be "
-                         "varied: threshold, load, "));
-  const std::string form = "; write NAME=A,B,C, as in threshold=0,0.2,0.4.";
-  expect_refused(sim({"sweep", "--vary", "threshold="}), "cannot read --vary 'threshold='" + form);
-  expect_refused(sim({"sweep", "--vary", "threshold"}), "cannot read --vary 'threshold'" + form);
-  expect_refused(sim({"sweep", "--vary", "=1"}), "cannot read --vary '=1'" + form);
+              StartsWith("tangram: cannot vary 'treshold'; did you mean threshold? Allowed: "
+                         "threshold, load, "));
+  const std::string form = ": use NAME=A,B,C, e.g. threshold=0,0.2,0.4.";
+  expect_refused(sim({"sweep", "--vary", "threshold="}),
+                 "--vary: invalid value 'threshold='" + form);
+  expect_refused(sim({"sweep", "--vary", "threshold"}), "--vary: invalid value 'threshold'" + form);
+  expect_refused(sim({"sweep", "--vary", "=1"}), "--vary: invalid value '=1'" + form);
   expect_refused(sim({"sweep", "--vary", "threshold=0,,1"}),
                  "--vary 'threshold=0,,1' has an empty value.");
   expect_refused(sim({"sweep", "--vary", "threshold=0,"}),
@@ -355,7 +358,7 @@ TEST(SimCli, FilesThatCannotBeWrittenAreAFailure) {
     EXPECT_EQ(ended.code, 1) << option;
     EXPECT_EQ(ended.out, "");
     EXPECT_EQ(ended.err,
-              cat("tangram: cannot write ", path, "; is there room, and may you write there?\n"));
+              cat("tangram: cannot write ", path, "; check free space and permissions.\n"));
   }
   const Ended full = sim({"run", "--jobs", "2000", "--jobs-out", "/dev/full"});
   EXPECT_EQ(full.code, 1);

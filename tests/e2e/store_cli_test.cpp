@@ -1,5 +1,4 @@
-// `tangram store …` as a user sees it. Every test has a state folder of its own, with a store that
-// has seen a few jobs.
+// `tangram store …`. Every test has its own state folder, with a store of a few jobs.
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
@@ -7,8 +6,8 @@
 
 #include "base/text.hpp"
 #include "cli_check.hpp"
-#include "files/test_folder.hpp"
-#include "store/test_body.hpp"
+#include "tests/support/os/folder.hpp"
+#include "tests/support/store/scheduler_driver.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -24,14 +23,14 @@ class StoreCli : public ::testing::Test {
   void SetUp() override {
     auto store = store::Store::open(path(), {});
     ASSERT_TRUE(store) << store.error().message;
-    store::testing::Body body;
-    body.step(core::GpuAdded{store::testing::model_named("A100-40GB"), {}});
+    store::testing::SchedulerDriver driver;
+    driver.step(core::GpuAdded{store::testing::model_named("A100-40GB"), {}});
     for (std::uint64_t id = 1; id <= 12; ++id) {
-      body.submit(id);
-      while (body.answer()) {
+      driver.submit(id);
+      while (driver.answer()) {
       }
     }
-    const auto done = (*store)->commit(body.take());
+    const auto done = (*store)->commit(driver.take());
     ASSERT_TRUE(done) << done.error().message;
   }
   Ended run(const Words& words) {
@@ -51,13 +50,13 @@ class StoreCli : public ::testing::Test {
   }
   [[nodiscard]] std::string path() const { return folder_.at("tangram.db"); }
 
-  files::testing::Folder folder_;
+  os::testing::Folder folder_;
 };
 
 TEST_F(StoreCli, ChecksAndCounts) {
   const std::string text = ok({"store", "check", "--replay"});
-  EXPECT_THAT(text, AllOf(HasSubstr("tangram.db: good"), HasSubstr("jobs       12 (0 over)"),
-                          HasSubstr("decided again as they were")));
+  EXPECT_THAT(text, AllOf(HasSubstr("tangram.db: ok"), HasSubstr("jobs       12 (0 finished)"),
+                          HasSubstr("steps, same decisions")));
   const json::object all = json::parse(ok({"store", "check", path(), "--json"})).as_object();
   EXPECT_EQ(all.at("ok"), true);
   EXPECT_EQ(all.at("version"), 4);
@@ -66,14 +65,14 @@ TEST_F(StoreCli, ChecksAndCounts) {
   EXPECT_FALSE(all.contains("replayed_steps"));
 }
 
-TEST_F(StoreCli, FindsTheStoreOfAStateFolder) {
+TEST_F(StoreCli, FindsTheStoreInAStateFolder) {
   const Ended ended = tangram_run({"store", "check", "--state-dir", folder_.at("")});
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(refused({"store", "check", "--state-dir", "/nowhere"}, 2), HasSubstr("/nowhere"));
 }
 
 TEST_F(StoreCli, ReplaysTheJournal) {
-  EXPECT_THAT(ok({"store", "replay"}), HasSubstr("end in the same state"));
+  EXPECT_THAT(ok({"store", "replay"}), HasSubstr("the same final state"));
   const json::object all = json::parse(ok({"store", "replay", "--json"})).as_object();
   EXPECT_EQ(all.at("first"), 1);
   EXPECT_EQ(all.at("steps"), all.at("last"));
@@ -83,14 +82,14 @@ TEST_F(StoreCli, BacksUpWhileADaemonRuns) {
   const auto daemon = store::Store::open(path(), {});
   ASSERT_TRUE(daemon);
   const std::string copy = folder_.at("copy.db");
-  EXPECT_THAT(ok({"store", "backup", copy}), HasSubstr("is good"));
-  EXPECT_THAT(ok({"store", "check", copy, "--replay"}), HasSubstr("good"));
+  EXPECT_THAT(ok({"store", "backup", copy}), HasSubstr("(verified)"));
+  EXPECT_THAT(ok({"store", "check", copy, "--replay"}), HasSubstr(": ok\n"));
   EXPECT_THAT(refused({"store", "backup", copy}, 2), HasSubstr("--force"));
   EXPECT_THAT(ok({"store", "backup", copy, "--force", "--json"}), HasSubstr(copy));
   EXPECT_THAT(refused({"store", "restore", copy}, 1), HasSubstr("in use by another daemon"));
 }
 
-TEST_F(StoreCli, RestoresAndKeepsWhatWasThere) {
+TEST_F(StoreCli, RestoresAndKeepsThePreviousStore) {
   const std::string copy = folder_.at("copy.db");
   ok({"store", "backup", copy});
   folder_.write("tangram.db", "oh no");
@@ -98,10 +97,10 @@ TEST_F(StoreCli, RestoresAndKeepsWhatWasThere) {
   const std::string text = ok({"store", "restore", copy});
   EXPECT_THAT(text, HasSubstr("kept as " + path() + ".replaced-"));
   EXPECT_THAT(ok({"store", "check", "--replay"}), HasSubstr("jobs       12"));
-  EXPECT_THAT(refused({"store", "restore", folder_.at("none")}, 2), HasSubstr("no backup"));
+  EXPECT_THAT(refused({"store", "restore", folder_.at("none")}, 2), HasSubstr("none: not found"));
 }
 
-TEST_F(StoreCli, SaysThatAStoreIsDamaged) {
+TEST_F(StoreCli, ReportsADamagedStore) {
   std::string bytes = folder_.read("tangram.db");
   for (std::size_t i = 4096; i < bytes.size(); ++i) bytes[i] = '\x5A';
   folder_.write("tangram.db", bytes);

@@ -1,5 +1,5 @@
-// What every call has in common, and the calls that no other file is about: results before init,
-// null pointers, handles of the wrong kind, versions of structs, and the identity of a device.
+// What all calls have in common, and the calls that have no test file of their own: results before
+// init, null pointers, handles of the wrong kind, versions of structs, the identity of a device.
 #include <cstring>
 #include <string>
 #include <unistd.h>
@@ -34,7 +34,7 @@ TEST(Calls, NeedInitAndCountIt) {
   EXPECT_EQ(NVML(nvmlDeviceGetHandleByIndex_v2)(0, &device), nvml::kUninitialized);
 }
 
-TEST(Calls, RefuseNullPointersAndStrangers) {
+TEST(Calls, RefuseNullPointersAndInvalidHandles) {
   const Node node("A100-40GB");
   const Instance instance = create(gpu(0), "3g.20gb@4");
   const nvml::Device device = gpu(0);
@@ -57,8 +57,8 @@ TEST(Calls, RefuseNullPointersAndStrangers) {
   }
 }
 
-// A handle of one kind is none of another: whole GPUs, MIG devices, instances.
-TEST(Calls, TellHandlesApart) {
+// Handles of GPUs, MIG devices and instances are not interchangeable.
+TEST(Calls, DistinguishHandles) {
   const Node node("A100-40GB");
   const Instance instance = create(gpu(0), "3g.20gb@4");
   unsigned n = 0;
@@ -228,7 +228,7 @@ TEST(Devices, AreFoundByEveryName) {
   EXPECT_EQ(found, instance.mig);
 }
 
-TEST(Devices, SayWhoTheyAre) {
+TEST(Devices, ReportTheirIdentity) {
   const Node node("A100-40GB,H100-80GB");
   nvml::PciInfo pci{};
   ASSERT_EQ(NVML(nvmlDeviceGetPciInfo_v3)(gpu(0), &pci), kSuccess);
@@ -252,7 +252,7 @@ TEST(Devices, SayWhoTheyAre) {
   EXPECT_EQ(NVML(nvmlSystemGetProcessName)(0x7FFFFFFF, process, 64), nvml::kNotFound);
 }
 
-// What MIG mode takes away on hardware.
+// What is not available in MIG mode on hardware.
 TEST(Telemetry, LosesUtilizationInMigMode) {
   const Node node("[[gpu]]\nmodel = \"A100-40GB\"\n[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\n");
   nvml::Utilization utilization{};
@@ -269,7 +269,7 @@ TEST(Telemetry, LosesUtilizationInMigMode) {
   }
 }
 
-// The first form of PossiblePlacements cannot say more places than there may be instances.
+// The first version of PossiblePlacements cannot return more placements than instances fit.
 TEST(Placements, OfTheOldFormHaveLimits) {
   const Node node("A100-40GB");
   unsigned count = 0;

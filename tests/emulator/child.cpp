@@ -49,11 +49,11 @@ std::string Channel::receive() const {
 Child::Child(const std::function<int(Channel&)>& work) {
   int ends[2];
   CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
-  static_cast<void>(std::fflush(nullptr));  // or the child would print it again
+  static_cast<void>(std::fflush(nullptr));  // else the child would print it again
   pid_ = fork();
   CHECK(pid_ >= 0);
   if (pid_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // should the test itself be killed
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // if the test itself is killed
     close(ends[0]);
     Channel channel(ends[1]);
     const int code = work(channel);
@@ -67,8 +67,8 @@ Child::~Child() {
   if (pid_ != 0) kill();
 }
 
-std::string Child::ask(const std::string& question) const {
-  channel_->send(question);
+std::string Child::request(const std::string& message) const {
+  channel_->send(message);
   return channel_->receive();
 }
 
@@ -93,7 +93,7 @@ int idle(Channel& channel) {
 
 std::string in_child(const std::function<std::string()>& work) {
   Child child([&](Channel& channel) {
-    channel.send(work() + "\n");  // so that there is always something to send
+    channel.send(work() + "\n");  // so that the message is never empty
     return 0;
   });
   std::string answer;

@@ -1,6 +1,5 @@
-// Child: another process of a test, forked, with a channel to talk over. It is killed at the end of
-// its scope if it still lives. One rule: whoever waits here waits for something to happen, and
-// gives up with the test after half a minute.
+// Child: a forked process of a test, with a channel to it. It is killed at the end of its scope.
+// Every wait has a deadline of half a minute, after which the test process aborts.
 #pragma once
 
 #include <functional>
@@ -10,7 +9,7 @@
 
 namespace tangram::tests {
 
-// One end of a connection; messages are whole or not at all.
+// One end of a connection. Messages are received completely or not at all.
 class Channel {
  public:
   explicit Channel(int fd) : fd_(fd) {}
@@ -21,11 +20,11 @@ class Channel {
   Channel& operator=(Channel&&) = delete;
 
   void send(const std::string& message) const;
-  // Whether receive() would not wait.
+  // Returns whether receive() would not block.
   [[nodiscard]] bool has_message() const;
-  // False if the other end is gone.
+  // Returns false if the other end is closed.
   [[nodiscard]] bool receive(std::string& message) const;
-  // Stops the test if the other end is gone.
+  // Aborts the test if the other end is closed.
   [[nodiscard]] std::string receive() const;
 
  private:
@@ -34,7 +33,7 @@ class Channel {
 
 class Child {
  public:
-  // Runs `work` in a new process, which ends with what it returns.
+  // Runs `work` in a new process, which exits with its result.
   explicit Child(const std::function<int(Channel&)>& work);
   ~Child();
   Child(const Child&) = delete;
@@ -44,10 +43,10 @@ class Child {
 
   [[nodiscard]] unsigned pid() const { return static_cast<unsigned>(pid_); }
   [[nodiscard]] const Channel& channel() const { return *channel_; }
-  [[nodiscard]] std::string ask(const std::string& question) const;
-  // SIGKILL, and until it is really gone; leaves a zombie if it is not reaped.
+  [[nodiscard]] std::string request(const std::string& message) const;
+  // Sends SIGKILL and waits until the process is gone; without `reap` it stays a zombie.
   void kill(bool reap = true);
-  // The exit code, -1 after a signal.
+  // Waits for the process; returns the exit code, -1 after a signal.
   int wait();
 
  private:
@@ -55,10 +54,10 @@ class Child {
   std::unique_ptr<Channel> channel_;
 };
 
-// A process that does nothing until it is killed.
+// The work of a process that does nothing until it is killed.
 [[nodiscard]] int idle(Channel& channel);
 
-// What a function says in a process of its own.
+// Runs `work` in a process of its own and returns its result.
 [[nodiscard]] std::string in_child(const std::function<std::string()>& work);
 
 }  // namespace tangram::tests

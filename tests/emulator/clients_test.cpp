@@ -1,6 +1,5 @@
 // Several clients at once, in several processes and in several threads of one: no update is lost,
-// no place is given twice, and what they count adds up. One rule: they start together and are
-// waited for.
+// no placement is given twice, and counts add up.
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -23,7 +22,7 @@ namespace {
 
 constexpr unsigned kRounds = 300;
 
-// As many 1g as the caller gets; gives them back unless told to keep them.
+// Creates as many 1g as it can, and destroys them again unless `keep`.
 unsigned grab_all(std::vector<nvml::GpuInstance>& kept) {
   const unsigned id = profile_id(gpu(0), "1g.5gb");
   for (nvml::GpuInstance gi = nullptr;;) {
@@ -35,7 +34,7 @@ unsigned grab_all(std::vector<nvml::GpuInstance>& kept) {
   }
 }
 
-int grab_when_told(Channel& channel) {
+int grab_on_message(Channel& channel) {
   const Session session;
   channel.send("ready");
   std::string order;
@@ -53,8 +52,8 @@ int grab_when_told(Channel& channel) {
 
 TEST(TwoProcesses, ShareAGpuWithoutLosingOrDoublingAPlace) {
   const Setting setting("A100-40GB");
-  Child first(grab_when_told);
-  Child second(grab_when_told);
+  Child first(grab_on_message);
+  Child second(grab_on_message);
   const Session session;
   ASSERT_EQ(first.channel().receive(), "ready");
   ASSERT_EQ(second.channel().receive(), "ready");
@@ -72,7 +71,7 @@ TEST(TwoProcesses, ShareAGpuWithoutLosingOrDoublingAPlace) {
   }
 }
 
-// Each thread creates and destroys on its own GPU and on one that all share.
+// Each thread creates and destroys on its own GPU and on a shared one.
 void work(unsigned own, std::atomic<unsigned>& created, std::atomic<unsigned>& destroyed) {
   constexpr unsigned kShared = 0;
   for (unsigned round = 0; round < kRounds; ++round) {
@@ -113,7 +112,8 @@ TEST(ThreadsOfTwoProcesses, LoseNoUpdate) {
   for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(to_text(list(gpu(i))), "") << "GPU " << i;
 }
 
-// Seven instances come at once, with a reset of the node, and go at once, with one of the GPU.
+// Creates seven instances at once by resetting the node, and removes them at once by resetting the
+// GPU.
 constexpr const char* kSevenOrNone =
     "[[gpu]]\nmodel = \"A100-40GB\"\ninstances = [\"1g.5gb@0\", \"1g.5gb@1\", \"1g.5gb@2\", "
     "\"1g.5gb@3\", \"1g.5gb@4\", \"1g.5gb@5\", \"1g.5gb@6\"]\n";
@@ -125,7 +125,7 @@ void toggle() {
   EXPECT_EQ(NVML(tangramEmulatorReset)(nullptr), nvml::kSuccess);
 }
 
-// Of one call, so of one look at the state.
+// Within one call, which reads the state once.
 unsigned instances_now(unsigned profile) {
   nvml::GpuInstance all[8]{};
   unsigned count = 0;
@@ -133,7 +133,7 @@ unsigned instances_now(unsigned profile) {
   return count;
 }
 
-// How often a reader saw how many, while a writer changed them all the time.
+// How often a reader saw each number of instances while a writer changed it continuously.
 std::array<unsigned, 8> counts_seen() {
   std::array<unsigned, 8> seen{};
   const unsigned profile = profile_id(gpu(0), "1g.5gb");
@@ -160,7 +160,7 @@ TEST(Readers, NeverSeeHalfAChange) {
   expect_seven_or_none(counts_seen());
 }
 
-// On one CPU they interrupt each other in the middle of a look.
+// On one CPU, reader and writer preempt each other in the middle of a copy.
 TEST(Readers, NeverSeeHalfAChangeOnOneCpu) {
   const Node node(kSevenOrNone);
   cpu_set_t before;

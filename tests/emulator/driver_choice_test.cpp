@@ -1,6 +1,6 @@
-// Where the emulated driver puts an instance when nobody says where: every sequence that was seen
-// on hardware and follows the rule (see mig/driver.hpp). A table of observations, not of what our
-// code does. One rule: created through NVML without a placement, and read back.
+// Where the emulated driver puts an instance without a given placement: every sequence that was
+// observed on hardware and follows the rule (see mig/driver.hpp). The table holds observations, not
+// results of our code; instances are created through NVML and read back.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@
 
 #include "base/check.hpp"
 #include "mig/catalog.hpp"
-#include "mig/test_observations.hpp"
 #include "node.hpp"
+#include "tests/support/mig/observations.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -44,7 +44,7 @@ TEST(DriverChoice, FollowsEveryObservation) {
   }
 }
 
-// The same compute instances: lowest place, lowest id.
+// The same for compute instances: lowest start, lowest id.
 TEST(DriverChoice, PutsComputeInstancesAtTheLowestPlace) {
   const Node node("A100-40GB");
   nvml::GpuInstance gi = nullptr;

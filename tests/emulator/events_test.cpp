@@ -1,4 +1,4 @@
-// Events: what one process does, another is told; and a GPU that falls off the bus.
+// Events: changes by one process are reported to others; and a GPU that falls off the bus.
 #include <chrono>
 #include <string>
 
@@ -15,7 +15,7 @@ using nvml::kSuccess;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kLong = 20'000;  // ms; an event comes at once
+constexpr unsigned kLong = 20'000;  // ms; events arrive at once
 constexpr unsigned long long kBoth = nvml::kEventXid | nvml::kEventMigConfigChange;
 
 class Events {
@@ -49,7 +49,7 @@ class Events {
   nvml::EventSet set_ = nullptr;
 };
 
-TEST(EventSets, TellOtherProcessesOfInstances) {
+TEST(EventSets, ReportInstancesToOtherProcesses) {
   const Setting setting("2xA100-40GB");
   Child listener([](Channel& channel) {
     const Session session;
@@ -149,7 +149,7 @@ TEST(AGpuThatFallsOff, SaysSoAndIsLostForEveryCall) {
   ASSERT_EQ(NVML(tangramEmulatorFallOff)(0), kSuccess);
   EXPECT_EQ(listener.channel().receive(), "0 gpu99 type8 data79 gi- ci-");
   EXPECT_EQ(listener.channel().receive(), "15");
-  EXPECT_EQ(listener.channel().receive(), "10") << "it is said once";
+  EXPECT_EQ(listener.channel().receive(), "10") << "reported once";
   unsigned number = 0;
   nvml::Device device = nullptr;
   EXPECT_EQ(NVML(nvmlDeviceGetMigMode)(lost, &number, &number), nvml::kGpuIsLost);
@@ -164,7 +164,7 @@ TEST(AGpuThatFallsOff, SaysSoAndIsLostForEveryCall) {
   EXPECT_EQ(NVML(nvmlDeviceGetMigMode)(lost, &number, &number), kSuccess);
 }
 
-// It falls off while a call is on its way: the call must not claim that it did its work.
+// It falls off during a call: the call must not report success.
 TEST(AGpuThatFallsOff, TakesTheCallsOnTheirWayWithIt) {
   const Node node("[latency]\ndestroy_compute_instance = 600\n[[gpu]]\nmodel = \"A100-40GB\"\n",
                   "1");

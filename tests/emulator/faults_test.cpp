@@ -1,5 +1,4 @@
-// Faults: everything that can be asked to go wrong goes wrong, there and only there, as often as
-// was asked.
+// Injected faults apply to the requested calls only, as often as requested.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -26,52 +25,52 @@ nvml::Return inject(const char* fault, int gpu = -1, unsigned times = 0, unsigne
   return NVML(tangramEmulatorFault)(fault, gpu, times, percent);
 }
 
-nvml::Return ask_mode(nvml::Device device) {
+nvml::Return read_mode(nvml::Device device) {
   unsigned mode = 0;
   return NVML(nvmlDeviceGetMigMode)(device, &mode, &mode);
 }
 
-TEST(Faults, HappenAsOftenAsAsked) {
+TEST(Faults, ApplyAsOftenAsRequested) {
   const Node node("A100-40GB");
   const nvml::Device device = gpu(0);
   ASSERT_EQ(inject("nvmlDeviceGetMigMode=IN_USE", -1, 3), kSuccess);
   std::vector<nvml::Return> seen;
-  for (int i = 0; i < 5; ++i) seen.push_back(ask_mode(device));
+  for (int i = 0; i < 5; ++i) seen.push_back(read_mode(device));
   EXPECT_EQ(seen, (std::vector{nvml::kInUse, nvml::kInUse, nvml::kInUse, kSuccess, kSuccess}));
   ASSERT_EQ(inject("nvmlDeviceGetMigMode=GPU_IS_LOST"), kSuccess);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(ask_mode(device), nvml::kGpuIsLost);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(read_mode(device), nvml::kGpuIsLost);
   ASSERT_EQ(NVML(tangramEmulatorClearFaults)(), kSuccess);
-  EXPECT_EQ(ask_mode(device), kSuccess);
+  EXPECT_EQ(read_mode(device), kSuccess);
 }
 
-TEST(Faults, HappenOnOneGpu) {
+TEST(Faults, ApplyToOneGpu) {
   const Node node("2xA100-40GB");
   ASSERT_EQ(inject("nvmlDeviceGetMigMode=TIMEOUT", 1), kSuccess);
-  EXPECT_EQ(ask_mode(gpu(0)), kSuccess);
-  EXPECT_EQ(ask_mode(gpu(1)), nvml::kTimeout);
+  EXPECT_EQ(read_mode(gpu(0)), kSuccess);
+  EXPECT_EQ(read_mode(gpu(1)), nvml::kTimeout);
 }
 
-TEST(Faults, HappenToOneCallOrToAllOnAGpu) {
+TEST(Faults, ApplyToOneCallOrToAllOnAGpu) {
   const Node node("2xA100-40GB");
   const nvml::Device device = gpu(0);
   ASSERT_EQ(inject("*=UNKNOWN", 0), kSuccess);
-  EXPECT_EQ(ask_mode(device), nvml::kUnknown);
+  EXPECT_EQ(read_mode(device), nvml::kUnknown);
   unsigned count = 0;
   EXPECT_EQ(NVML(nvmlDeviceGetIndex)(device, &count), nvml::kUnknown);
-  EXPECT_EQ(ask_mode(gpu(1)), kSuccess);
+  EXPECT_EQ(read_mode(gpu(1)), kSuccess);
   EXPECT_EQ(NVML(nvmlDeviceGetCount_v2)(&count), kSuccess) << "is on no GPU";
   ASSERT_EQ(inject("nvmlDeviceGetCount=UNKNOWN"), kSuccess);
   EXPECT_EQ(NVML(nvmlDeviceGetCount_v2)(&count), nvml::kUnknown) << "any version of it";
 }
 
-TEST(Faults, HappenByChanceAndTheSameWayAgain) {
+TEST(Faults, ApplyByChanceAndReproducibly) {
   std::vector<std::string> runs;
   for (int run = 0; run < 2; ++run) {
     const Node node("A100-40GB");
     const nvml::Device device = gpu(0);
     ASSERT_EQ(inject("nvmlDeviceGetMigMode=IN_USE", -1, 0, 30), kSuccess);
     std::string seen;
-    for (int i = 0; i < 1000; ++i) seen += ask_mode(device) == kSuccess ? '.' : 'x';
+    for (int i = 0; i < 1000; ++i) seen += read_mode(device) == kSuccess ? '.' : 'x';
     const auto hits = std::ranges::count(seen, 'x');
     EXPECT_GT(hits, 230);
     EXPECT_LT(hits, 370);
@@ -83,12 +82,12 @@ TEST(Faults, HappenByChanceAndTheSameWayAgain) {
 TEST(Faults, AreSharedByAllProcesses) {
   const Node node("A100-40GB");
   ASSERT_EQ(inject("nvmlDeviceGetMigMode=IN_USE", -1, 2), kSuccess);
-  EXPECT_EQ(in_child([] { return code(ask_mode(gpu(0))); }), "19");
-  EXPECT_EQ(ask_mode(gpu(0)), nvml::kInUse);
-  EXPECT_EQ(in_child([] { return code(ask_mode(gpu(0))); }), "0");
+  EXPECT_EQ(in_child([] { return code(read_mode(gpu(0))); }), "19");
+  EXPECT_EQ(read_mode(gpu(0)), nvml::kInUse);
+  EXPECT_EQ(in_child([] { return code(read_mode(gpu(0))); }), "0");
 }
 
-TEST(Faults, HangAtLeastSoLongAndThenDoTheWork) {
+TEST(Faults, HangAtLeastThatLongAndThenDoTheWork) {
   const Node node("A100-40GB");
   ASSERT_EQ(inject("nvmlDeviceGetMigMode=hang:80", -1, 1), kSuccess);
   const auto begin = Clock::now();
@@ -97,7 +96,7 @@ TEST(Faults, HangAtLeastSoLongAndThenDoTheWork) {
   EXPECT_EQ(status().find("hang"), std::string::npos) << "it was used up";
 }
 
-// Nobody else waits for a call that hangs.
+// A call that hangs delays no other call.
 TEST(Faults, HangAlone) {
   const Node node("A100-40GB");
   ASSERT_EQ(inject("nvmlDeviceCreateGpuInstanceWithPlacement=hang:3600000", -1, 1), kSuccess);
@@ -148,7 +147,7 @@ TEST(Lies, OnDestructionAndOnTheMode) {
   EXPECT_EQ(mig_mode(gpu(0)).first, 1U);
 }
 
-// An error leaves everything as it was.
+// A call that fails changes nothing.
 TEST(Faults, ChangeNothing) {
   const Node node("A100-40GB");
   const Instance instance = create(gpu(0), "3g.20gb@4");
@@ -165,13 +164,13 @@ TEST(Faults, ChangeNothing) {
 TEST(Faults, ThatMakeNoSenseAreRefused) {
   const Node node("A100-40GB");
   const std::vector<std::pair<const char*, const char*>> bad = {
-      {"", "there is no '=' in it"},
-      {"nvmlDeviceGetMigMode", "there is no '=' in it"},
-      {"=IN_USE", "names no function"},
-      {"cudaMalloc=IN_USE", "names no function"},
-      {"nvmlDeviceGetMigMode=", "no such error"},
-      {"nvmlDeviceGetMigMode=SUCCESS", "no such error"},
-      {"nvmlDeviceGetMigMode=in_use", "no such error"},
+      {"", "missing '='"},
+      {"nvmlDeviceGetMigMode", "missing '='"},
+      {"=IN_USE", "not an NVML function"},
+      {"cudaMalloc=IN_USE", "not an NVML function"},
+      {"nvmlDeviceGetMigMode=", "unknown error"},
+      {"nvmlDeviceGetMigMode=SUCCESS", "unknown error"},
+      {"nvmlDeviceGetMigMode=in_use", "unknown error"},
       {"nvmlDeviceGetMigMode=hang:", "1 to 3600000 milliseconds"},
       {"nvmlDeviceGetMigMode=hang:0", "1 to 3600000 milliseconds"},
       {"nvmlDeviceGetMigMode=hang:9999999", "1 to 3600000 milliseconds"},
@@ -179,16 +178,16 @@ TEST(Faults, ThatMakeNoSenseAreRefused) {
       {"*=lie", "can lie"}};
   for (const auto& [fault, why] : bad) {
     EXPECT_EQ(inject(fault), nvml::kInvalidArgument) << fault;
-    EXPECT_THAT(door_error(), HasSubstr(why)) << fault;
+    EXPECT_THAT(control_error(), HasSubstr(why)) << fault;
   }
   const std::string endless = "nvml" + std::string(80, 'x') + "=IN_USE";
   EXPECT_EQ(inject(endless.c_str()), nvml::kInvalidArgument);
   EXPECT_EQ(inject(nullptr), nvml::kInvalidArgument);
   EXPECT_EQ(inject("*=IN_USE", 1), nvml::kInvalidArgument);
-  EXPECT_EQ(door_error(), "there is no emulated GPU 1; -1 is all of them.");
+  EXPECT_EQ(control_error(), "emulated GPU 1: not found; -1 means all.");
   EXPECT_EQ(inject("*=IN_USE", 0, 0, 0), nvml::kInvalidArgument);
   EXPECT_EQ(inject("*=IN_USE", 0, 0, 101), nvml::kInvalidArgument);
-  EXPECT_EQ(ask_mode(gpu(0)), kSuccess);
+  EXPECT_EQ(read_mode(gpu(0)), kSuccess);
 }
 
 TEST(Faults, HaveRoomForSixteen) {
@@ -197,8 +196,8 @@ TEST(Faults, HaveRoomForSixteen) {
     ASSERT_EQ(inject("nvmlDeviceGetMigMode=IN_USE", -1, 1), kSuccess);
   }
   EXPECT_EQ(inject("nvmlDeviceGetMigMode=IN_USE", -1, 1), nvml::kInsufficientResources);
-  EXPECT_THAT(door_error(), HasSubstr("16 faults already"));
-  EXPECT_EQ(ask_mode(gpu(0)), nvml::kInUse);
+  EXPECT_THAT(control_error(), HasSubstr("limit of 16 faults"));
+  EXPECT_EQ(read_mode(gpu(0)), nvml::kInUse);
   EXPECT_EQ(inject("nvmlDeviceGetMigMode=hang:5"), kSuccess);
   EXPECT_THAT(status(), HasSubstr("nvmlDeviceGetMigMode=hang:5"));
   EXPECT_THAT(status(), HasSubstr("nvmlDeviceGetMigMode=IN_USE"));

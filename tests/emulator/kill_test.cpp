@@ -1,7 +1,6 @@
-// Clients that are killed in the middle of whatever they were doing. Five hundred times a process
-// makes random calls that change the node, and is killed at a random moment; what it leaves must be
-// a legal node with its lock free. One rule: the seed of a failure is printed, though the moment of
-// a kill cannot be repeated.
+// Clients that are killed at random moments. Five hundred times a process makes random calls that
+// change the node and is killed; the node must then be legal and its lock free. The seed of a
+// failure is printed, though the moment of a kill cannot be repeated.
 #include <chrono>
 #include <random>
 #include <string>
@@ -94,7 +93,7 @@ class RandomClient {
   nvml::Device gpu_ = nullptr;
 };
 
-// Says when it begins, and never ends.
+// Reports its start and then runs until it is killed.
 int change_for_ever(Channel& channel, unsigned seed) {
   const Session session;
   RandomClient client(seed);
@@ -102,7 +101,7 @@ int change_for_ever(Channel& channel, unsigned seed) {
   while (true) client.act();
 }
 
-// Everything that the node must still be able to do; how long it took.
+// Exercises what the node must still be able to do; returns how long that took.
 Clock::duration use_the_node() {
   const auto begin = Clock::now();
   const Session session;
@@ -115,7 +114,7 @@ Clock::duration use_the_node() {
   return Clock::now() - begin;
 }
 
-// Nothing of a dead client is in the way: everything can be destroyed.
+// Dead clients leave nothing in use: everything can be destroyed.
 void empty_the_node() {
   const Session session;
   for (unsigned i = 0; i < 2; ++i) {
@@ -147,7 +146,7 @@ TEST(KilledClients, NeverLeaveATornNodeOrALock) {
   }
 }
 
-// The same while another client works all the time and is never disturbed.
+// The same while another client keeps working, which must not be affected.
 TEST(KilledClients, DoNotDisturbTheLiving) {
   const Setting setting(cat(kModels[0], ",", kModels[1]));
   Child steady([](Channel& channel) {

@@ -1,7 +1,7 @@
-// Every reachable layout of every built-in model, made in the emulator, seen from another process
-// and destroyed in a random order; and in every one of them, what the emulator allows next against
-// what the geometry room allows. Small enough that nothing has to be sampled. One rule: a failure
-// names the layout and the seed of its order.
+// Every reachable layout of every built-in model is created in the emulator, listed from another
+// process and destroyed in a random order; in each, what the emulator allows next is compared with
+// the model. Small enough to need no sampling. A failure names the layout and the seed of its
+// order.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -40,15 +40,15 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
-// Answers with the listing of GPU 0 whenever it is asked.
+// Sends the listing of GPU 0 for every message.
 int answer_listings(Channel& channel) {
   const Session session;
-  std::string question;
-  while (channel.receive(question)) channel.send("listing " + to_text(list(gpu(0))));
+  std::string message;
+  while (channel.receive(message)) channel.send("listing " + to_text(list(gpu(0))));
   return 0;
 }
 
-// NVIDIA's rule, from the driver's source: ids tell size and place.
+// NVIDIA's rule, from the driver's source: the id follows from size and start.
 unsigned id_by_the_rule(const mig::Model& model, mig::Placement p) {
   const int size = model.profile(p.profile).memory_slices;
   const int part = model.memory_slices() / size;
@@ -99,7 +99,7 @@ class EveryLayout : public testing::TestWithParam<std::string> {
     made_.clear();
   }
 
-  // Tries one more instance; takes it away again if there was room.
+  // Tries to create one more instance; destroys it again if that succeeds.
   [[nodiscard]] nvml::Return try_one(ProfileIndex profile, unsigned start) const {
     const auto size = static_cast<unsigned>(model_.profile(profile).memory_slices);
     const nvml::Placement place{start, size};
@@ -124,7 +124,7 @@ class EveryLayout : public testing::TestWithParam<std::string> {
     return fits ? nvml::kSuccess : nvml::kInsufficientResources;
   }
 
-  // The most that can still be added, by trying every set of starts.
+  // The maximum number that can be added, by trying every set of starts.
   [[nodiscard]] unsigned most_more(std::vector<ProfileIndex> present, Occupancy occupancy,
                                    ProfileIndex profile, int from) const {
     unsigned most = 0;
@@ -165,12 +165,12 @@ class EveryLayout : public testing::TestWithParam<std::string> {
       random_.seed(++seed);
       SCOPED_TRACE(cat(model_.name(), ": ", text_of(layout), "seed ", seed));
       make(layout);
-      ASSERT_EQ(lister_.ask("?"), "listing " + expected_listing(layout));
+      ASSERT_EQ(lister_.request("?"), "listing " + expected_listing(layout));
       compare_what_is_allowed(layout, occupancy);
       destroy_in_any_order();
     });
     EXPECT_GE(layouts, 9U);
-    EXPECT_EQ(lister_.ask("?"), "listing ");
+    EXPECT_EQ(lister_.request("?"), "listing ");
     RecordProperty("layouts", static_cast<int>(layouts));
   }
 

@@ -1,6 +1,6 @@
-// The emulated libnvidia-ml.so.1 as a client has it: opened at run time, every function found by
-// its name. NVML(nvmlInit_v2)() calls one; its type is that of our declaration, so a wrong argument
-// does not compile. One rule: the tests link nothing of the emulator.
+// The emulated libnvidia-ml.so.1 as a client uses it: loaded at run time, every function looked up
+// by name. NVML(nvmlInit_v2)() calls one; its type is that of our declaration, so a wrong argument
+// does not compile. The tests link nothing of the emulator.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,7 @@
 #include "nvml/control.hpp"
 #include "nvml/functions.hpp"
 
-// What nvml/functions.hpp does not need and the emulator has nevertheless.
-// clang-format off
+// Functions that the emulator has in addition to nvml/functions.hpp.
 namespace tangram::nvml {
 extern "C" {
 
@@ -40,12 +39,19 @@ Return nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* count, 
 Return nvmlDeviceGetRunningProcessDetailList(Device device, ProcessDetailList* list);
 Return nvmlDeviceGetGpuInstanceProfileInfoV(Device device, unsigned profile, GiProfileInfoV2* info);
 Return nvmlDeviceGetGpuInstanceProfileInfoByIdV(Device device, unsigned id, GiProfileInfoV2* info);
-Return nvmlDeviceGetGpuInstancePossiblePlacements(Device device, unsigned profile_id, Placement* list, unsigned* count);
+Return nvmlDeviceGetGpuInstancePossiblePlacements(Device device, unsigned profile_id,
+                                                  Placement* list, unsigned* count);
 Return nvmlDeviceCreateGpuInstance(Device device, unsigned profile_id, GpuInstance* instance);
-Return nvmlGpuInstanceGetComputeInstanceProfileInfoV(GpuInstance instance, unsigned number, unsigned engine, CiProfileInfoV2* info);
-Return nvmlGpuInstanceGetComputeInstanceRemainingCapacity(GpuInstance instance, unsigned profile_id, unsigned* count);
-Return nvmlGpuInstanceGetComputeInstancePossiblePlacements(GpuInstance instance, unsigned profile_id, Placement* list, unsigned* count);
-Return nvmlGpuInstanceCreateComputeInstanceWithPlacement(GpuInstance instance, unsigned profile_id, const Placement* placement, ComputeInstance* compute);
+Return nvmlGpuInstanceGetComputeInstanceProfileInfoV(GpuInstance instance, unsigned number,
+                                                     unsigned engine, CiProfileInfoV2* info);
+Return nvmlGpuInstanceGetComputeInstanceRemainingCapacity(GpuInstance instance, unsigned profile_id,
+                                                          unsigned* count);
+Return nvmlGpuInstanceGetComputeInstancePossiblePlacements(GpuInstance instance,
+                                                           unsigned profile_id, Placement* list,
+                                                           unsigned* count);
+Return nvmlGpuInstanceCreateComputeInstanceWithPlacement(GpuInstance instance, unsigned profile_id,
+                                                         const Placement* placement,
+                                                         ComputeInstance* compute);
 Return nvmlDeviceIsMigDeviceHandle(Device device, unsigned* is_mig);
 Return nvmlDeviceGetAttributes_v2(Device device, DeviceAttributes* attributes);
 }
@@ -54,7 +60,7 @@ Return nvmlDeviceGetAttributes_v2(Device device, DeviceAttributes* attributes);
 
 namespace tangram::tests {
 
-// Stops the test at a name that the library lacks.
+// Aborts the test if the library lacks the name.
 [[nodiscard]] void* find_symbol(const char* name);
 
 template <std::size_t N>
@@ -63,7 +69,7 @@ struct Name {
   char text[N]{};
 };
 
-// Looked up once.
+// Looks the function up once.
 template <Name kName, class Function>
 [[nodiscard]] Function* function() {
   static auto* const found = reinterpret_cast<Function*>(find_symbol(kName.text));

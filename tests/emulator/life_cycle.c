@@ -1,8 +1,8 @@
-/* A client in C that knows nothing of this project: it opens a libnvidia-ml.so.1, finds functions
- * by name, has its own small declarations, and walks through the life of an instance. Where an old
- * symbol has a smaller struct than its successor it looks at the bytes behind it. Works on any GPU
- * with MIG mode on and nothing on it. Usage: life_cycle LIBRARY. One rule: it goes on after a
- * failure, prints each, and ends with 1 if there was any. */
+/* A client in C that is independent of this project: it opens a libnvidia-ml.so.1, looks functions
+ * up by name, has its own small declarations, and creates, uses and destroys an instance. Where an
+ * old symbol has a smaller struct than its successor, it checks the bytes behind it. Works on any
+ * idle GPU with MIG mode on. Usage: life_cycle LIBRARY. It goes on after a failure, prints each,
+ * and exits with 1 if there was any. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -62,12 +62,12 @@ enum {
   TIMEOUT = 10,
   IN_USE = 19
 };
-enum { GUARD = 0xA5, ROOM = 256 };
+enum { GUARD = 0xA5, BUFFER_BYTES = 256 };
 
 static void* library;
 static int failures;
 
-/* Without a prototype: called with arguments of the right types it is as good as one. */
+/* Without a prototype: works if called with arguments of the right types. */
 typedef int (*function)();
 
 /* NULL if there is none. ISO C has no conversion from dlsym's answer to a function. */
@@ -93,9 +93,9 @@ static void expect(int holds, const char* what, int line) {
 #define EXPECT(condition) expect((condition), #condition, __LINE__)
 
 /* Calls `name` on a buffer of guard bytes: it must write exactly the first `bytes`. The last of
- * those bytes may happen to be the guard itself, so only what lies behind is certain. */
+ * those bytes may equal the guard by chance, so only the bytes behind are checked exactly. */
 static void guarded(const char* name, handle object, size_t bytes) {
-  unsigned char buffer[ROOM];
+  unsigned char buffer[BUFFER_BYTES];
   memset(buffer, GUARD, sizeof buffer);
   const int result = find(name)(object, buffer);
   size_t behind = bytes;
@@ -132,7 +132,7 @@ static handle find_gpu(void) {
   return gpu;
 }
 
-/* The first profile that can stand at more than one place; gives its last place. */
+/* The first profile with more than one placement; returns the last one. */
 static gi_profile choose(handle gpu, placement* place) {
   gi_profile profile;
   placement all[16];
@@ -234,14 +234,14 @@ static void look_up(handle mig, char* uuid) {
          NOT_FOUND);
 }
 
-/* Two calls: how many, then which. The elements of the old form have 16 bytes. */
+/* Two calls: how many, then which. The elements of the old version have 16 bytes. */
 static void look_at_processes(handle mig, const char* uuid) {
   unsigned count = 0;
   EXPECT(CALL(nvmlDeviceGetComputeRunningProcesses_v3, mig, &count, NULL) == SUCCESS && count == 0);
   const function enter = look_for("tangramEmulatorRegister");
   if (enter == NULL) return; /* on hardware */
   EXPECT(enter(uuid, (unsigned)getpid(), 1ULL << 20) == SUCCESS);
-  unsigned char buffer[ROOM];
+  unsigned char buffer[BUFFER_BYTES];
   memset(buffer, GUARD, sizeof buffer);
   EXPECT(CALL(nvmlDeviceGetComputeRunningProcesses, mig, &count, buffer) == INSUFFICIENT_SIZE);
   EXPECT(count == 1 && buffer[0] == GUARD);
@@ -257,7 +257,7 @@ static void look_at_processes(handle mig, const char* uuid) {
 }
 
 static void look_at_events(handle set, handle gpu) {
-  unsigned char buffer[ROOM];
+  unsigned char buffer[BUFFER_BYTES];
   memset(buffer, GUARD, sizeof buffer);
   EXPECT(CALL(nvmlEventSetWait, set, buffer, 5000U) == SUCCESS);
   event first;

@@ -1,5 +1,5 @@
-// The emulated PCIe link of a GPU: shared fairly by its processes, each capped by what one flow can
-// have; the driver's counters show the sum.
+// The emulated PCIe link of a GPU: shared fairly by its processes, each limited to the maximum of
+// one flow; the driver's counters show the sum.
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ namespace {
 using nvml::kSuccess;
 using Shares = std::vector<unsigned>;
 
-// A link of 1000 KB/s for one GPU, of which a flow gets what the test says.
+// A link of 1000 KB/s for one GPU; the test sets the maximum of a flow.
 std::string link(unsigned flow_mbps) {
   return cat("[[gpu]]\nmodel = \"A100-40GB\"\nlink_mbps = 100\nflow_mbps = ", flow_mbps, "\n");
 }
@@ -66,7 +66,7 @@ TEST_F(Link, GivesEveryoneWhatItWantsWhileThereIsRoom) {
 
 TEST_F(Link, SharesFairlyWhenThereIsNot) {
   const Node node(link(100));
-  // The small one is content; the others share the rest equally.
+  // The small demand is met; the others share the remainder equally.
   EXPECT_EQ(shares_of({10'000, 90'000, 80'000, 1'000'000}),
             (Shares{10'000, 30'000, 30'000, 30'000}));
   EXPECT_EQ(throughput(nvml::kPcieRx), 100'000U);
@@ -112,7 +112,7 @@ TEST_F(Link, ForgetsThoseThatWantNothing) {
   EXPECT_EQ(shares_of({80'000, 80'000}), (Shares{50'000, 50'000}));
   EXPECT_EQ(demand(1, 0, 0), kSuccess);
   EXPECT_EQ(shares(), (Shares{80'000}));
-  EXPECT_EQ(door_error(), cat("process ", jobs_[1]->pid(), " has asked for nothing on this link."));
+  EXPECT_EQ(control_error(), cat("process ", jobs_[1]->pid(), " has no demand on this link."));
 }
 
 TEST_F(Link, ForgetsThoseWhoseInstanceIsGone) {
@@ -122,8 +122,8 @@ TEST_F(Link, ForgetsThoseWhoseInstanceIsGone) {
   EXPECT_EQ(shares(), (Shares{80'000}));
 }
 
-// Two compute instances of one GPU instance have their own flows.
-TEST_F(Link, TellsComputeInstancesApart) {
+// Two compute instances of one GPU instance have separate flows.
+TEST_F(Link, DistinguishesComputeInstances) {
   const Node node(link(100));
   nvml::GpuInstance gi = nullptr;
   ASSERT_EQ(create_gi(gpu(0), "3g.20gb", 4, gi), kSuccess);
@@ -166,7 +166,7 @@ TEST_F(Link, HasRoomForThirtyTwo) {
         NVML(tangramEmulatorDemand)(places_[0].uuid.c_str(), jobs_.back()->pid(), 10, 0);
     EXPECT_EQ(result, i < 32 ? kSuccess : nvml::kInsufficientResources);
   }
-  EXPECT_EQ(door_error(), "a link keeps at most 32 flows.");
+  EXPECT_EQ(control_error(), "limit of 32 flows per link reached.");
   EXPECT_EQ(throughput(nvml::kPcieRx), 320U);
 }
 

@@ -11,7 +11,7 @@
 namespace tangram::tests {
 namespace {
 
-// The numbers that ask for compute instance profiles are also their ids.
+// Compute instance profile numbers are also their ids.
 std::vector<ListedCi> list_cis(nvml::GpuInstance gi) {
   std::vector<ListedCi> all;
   for (unsigned profile = 0; profile < nvml::kCiProfileCount; ++profile) {

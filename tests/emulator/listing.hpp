@@ -1,8 +1,7 @@
-// What stands on an emulated GPU, asked through NVML as a client would ask, as one line of text:
+// The instances of an emulated GPU, read through NVML as a client would, as one line of text:
 //   "19@0+1 gi7 [0:0+1] 9@4+4 gi2 [0:0+3]"
-// is NVML's id of the profile, start and size, the id of the instance, and of each of its compute
-// instances its id, start and size. Sorted by the ids of the instances. One rule: nothing here
-// knows how the emulator keeps it.
+// is per instance NVML's profile id, start and size, the instance id, and of each of its compute
+// instances id, start and size. Sorted by instance id. Independent of how the emulator stores it.
 #pragma once
 
 #include <string>
@@ -32,7 +31,7 @@ struct ListedGi {
 [[nodiscard]] std::vector<ListedGi> list(nvml::Device gpu);
 [[nodiscard]] std::string to_text(const std::vector<ListedGi>& all);
 
-// The number NVML has for a profile of a model, by its name.
+// NVML's profile ids of a model, by profile name.
 class ProfileIds {
  public:
   ProfileIds(nvml::Device gpu, const mig::Model& model);
@@ -43,8 +42,8 @@ class ProfileIds {
   std::vector<unsigned> ids_;
 };
 
-// What is wrong with what stands there: an overlap, an illegal start, a broken limit, a compute
-// instance outside of its instance, a MIG device without one; empty if nothing.
+// Returns what is wrong with the GPU's instances: an overlap, an illegal start, a broken limit, a
+// compute instance outside of its instance, a MIG device without one; empty if nothing.
 [[nodiscard]] std::string flaw(nvml::Device gpu, const mig::Model& model);
 
 }  // namespace tangram::tests

@@ -1,5 +1,5 @@
-// MIG mode, which is another matter on every architecture: Ampere resets itself and remembers,
-// Hopper and later need no reset and forget; nobody switches while the GPU is in use.
+// MIG mode per architecture: Ampere resets itself and remembers the mode, Hopper and later need no
+// reset and forget it; neither switches while the GPU is in use.
 #include <string>
 #include <utility>
 
@@ -19,7 +19,7 @@ std::string off(const std::string& model, const std::string& more = "") {
   return "[[gpu]]\nmodel = \"" + model + "\"\nmig = false\n" + more;
 }
 
-// What the driver says of the change taking effect.
+// The driver's result of making the change effective at once.
 nvml::Return set_mode(unsigned mode) {
   nvml::Return activation = nvml::kUnknown;
   EXPECT_EQ(NVML(nvmlDeviceSetMigMode)(gpu(0), mode, &activation), kSuccess);
@@ -54,7 +54,7 @@ TEST(MigMode, OnlyPendsWhileAProcessIsThere) {
     EXPECT_EQ(set_mode(1), nvml::kInUse);
     EXPECT_EQ(mig_mode(gpu(0)), (Mode{0, 1})) << model;
     monitor.kill();
-    EXPECT_EQ(mig_mode(gpu(0)), (Mode{0, 1})) << "nobody tries again by itself";
+    EXPECT_EQ(mig_mode(gpu(0)), (Mode{0, 1})) << "not retried by the driver";
     EXPECT_EQ(set_mode(1), kSuccess);
     EXPECT_EQ(mig_mode(gpu(0)), (Mode{1, 1})) << model;
   }
@@ -122,7 +122,7 @@ TEST(ResetOfAGpu, KeepsTheModeOfEveryArchitecture) {
     EXPECT_EQ(to_text(list(gpu(index))), "");
   }
   EXPECT_EQ(NVML(tangramEmulatorResetGpu)(2), nvml::kInvalidArgument);
-  EXPECT_EQ(door_error(), "there is no emulated GPU 2; there are 2, counted from 0.");
+  EXPECT_EQ(control_error(), "emulated GPU 2: not found; the node has 2, numbered from 0.");
 }
 
 TEST(MigMode, OffMeansNoInstances) {
@@ -151,7 +151,7 @@ TEST(MigMode, OffMeansNoInstances) {
   EXPECT_EQ(count, 7U);
 }
 
-TEST(MigMode, TheKindOfSwitchIsTold) {
+TEST(MigMode, TheKindOfSwitchIsReported) {
   constexpr unsigned kArchitectures[] = {nvml::kArchAmpere, nvml::kArchHopper,
                                          nvml::kArchBlackwell};
   const Node node("A100-40GB,H100-80GB,B200-180GB");

@@ -1,6 +1,5 @@
-// What things are called: profiles as clients compute their names from the reported numbers and as
-// NVML says them, MIG devices, ids of GPU instances, UUIDs. One rule: for every model and every
-// profile; a name that comes out wrong on one GPU only is the kind of mistake to find here.
+// Names and ids: profiles as clients compute their names from the reported numbers and as NVML
+// returns them, MIG devices, ids of GPU instances, UUIDs; for every model and profile.
 #include <regex>
 #include <set>
 #include <string>
@@ -30,7 +29,7 @@ int memory_total_mib(nvml::Device gpu) {
   return static_cast<int>(memory.total >> 20U);
 }
 
-// What a client has after asking for one profile.
+// What a client knows after reading one profile.
 mig::ReportedProfile report(nvml::Device gpu, unsigned number, const nvml::GiProfileInfo& info) {
   mig::ReportedProfile reported;
   reported.facts.memory_mib = static_cast<int>(info.memory_size_mb);
@@ -93,7 +92,7 @@ TEST(ProfileNames, TheReportGivesTheCatalogsGeometryBack) {
   }
 }
 
-// Versions 2 and 3 of the answer say the name; by number and by id; with MIG on and off.
+// Versions 2 and 3 of the struct have the name; by number and by id; with MIG on and off.
 TEST(ProfileNames, InBothVersionsOfTheAnswer) {
   for (const mig::Model& model : mig::catalog()) {
     const Node node(cat("[[gpu]]\nmodel = \"", model.name(), "\"\nmig = false\n"));
@@ -120,7 +119,8 @@ TEST(ProfileNames, InBothVersionsOfTheAnswer) {
   }
 }
 
-// Every profile at every place on its own: names, ids, UUIDs. Gives "name@start gi" to UUID.
+// Creates every profile at every start on its own: names, ids, UUIDs. Returns "name@start gi" to
+// UUID.
 std::vector<std::string> walk_places(const mig::Model& model, nvml::Device gpu, bool swapped) {
   std::vector<std::string> uuids;
   const std::string board = name_of(gpu);
@@ -151,7 +151,7 @@ TEST(Instances, HaveTheDriversNamesAndIdsOnEveryModel) {
   }
 }
 
-// The numbers of the driver's source and of nvidia-smi listings, written out.
+// The ids in the driver's source and in nvidia-smi listings.
 TEST(Instances, HaveTheIdsThatWereSeen) {
   const Node node("A100-40GB,A30,RTX-PRO-6000-96GB");
   const auto id = [](unsigned index, const char* placement) {
@@ -181,7 +181,7 @@ TEST(Instances, SplitIntoComputeInstancesAreNamedSo) {
   std::vector<std::string> names;
   std::set<std::string> uuids;
   for (const unsigned profile : {0U, 1U}) {
-    // Two slices only fit at 0, so the one goes to the end.
+    // Two slices fit at 0 only, so the single slice goes to the end.
     const nvml::Placement place = profile == 0 ? nvml::Placement{2, 1} : nvml::Placement{0, 2};
     nvml::ComputeInstance ci = nullptr;
     ASSERT_EQ(NVML(nvmlGpuInstanceCreateComputeInstanceWithPlacement)(gi, profile, &place, &ci),

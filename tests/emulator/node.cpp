@@ -5,14 +5,14 @@
 
 #include "base/check.hpp"
 #include "mig/layout.hpp"
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::tests {
 namespace {
 
 void set(const char* name, const std::string& value) { CHECK(setenv(name, value.c_str(), 1) == 0); }
 
-// The compute instance profile that fills the instance is the one of most slices.
+// The compute instance profile that fills the instance: the one of most slices.
 unsigned filling_profile(nvml::GpuInstance gi) {
   std::optional<nvml::CiProfileInfo> most;
   for (unsigned number = 0; number < nvml::kCiProfileCount; ++number) {
@@ -109,7 +109,7 @@ nvml::Return destroy(const Instance& instance) {
   return first == nvml::kSuccess ? NVML(nvmlGpuInstanceDestroy)(instance.gi) : first;
 }
 
-std::string door_error() { return NVML(tangramEmulatorError)(); }
+std::string control_error() { return NVML(tangramEmulatorError)(); }
 
 std::string status() {
   unsigned length = 0;

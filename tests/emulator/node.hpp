@@ -1,6 +1,6 @@
-// An emulated node for the length of a test: a folder of its own with the state file in it, and the
-// environment that leads the library there. Setting is that much; Session is a use of the library;
-// Node is both. One rule: latency is 0 unless a test is about it.
+// An emulated node for the length of a test. Setting: a folder with the state file, and the
+// environment that names it. Session: one use of the library. Node: both. Latency is 0 unless a
+// test is about it.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "files/test_folder.hpp"
 #include "library.hpp"
+#include "tests/support/os/folder.hpp"
 
 namespace tangram::tests {
 
 class Setting {
  public:
-  // A short form, or the text of a node file (told by an '='); empty: no description at all.
+  // `description`: a short form, or the text of a node file (if it has an '='); empty: none.
   explicit Setting(const std::string& description, const std::string& latency = "0");
   ~Setting();
   Setting(const Setting&) = delete;
@@ -24,12 +24,12 @@ class Setting {
   Setting(Setting&&) = delete;
   Setting& operator=(Setting&&) = delete;
 
-  [[nodiscard]] const files::testing::Folder& folder() const { return folder_; }
+  [[nodiscard]] const os::testing::Folder& folder() const { return folder_; }
   [[nodiscard]] std::string state() const { return folder_.at("state"); }
   void describe(const std::string& description) const;
 
  private:
-  files::testing::Folder folder_;
+  os::testing::Folder folder_;
 };
 
 class Session {
@@ -51,7 +51,7 @@ class Node : public Setting, public Session {
 [[nodiscard]] nvml::Device gpu(unsigned index);
 [[nodiscard]] std::string uuid_of(nvml::Device device);
 [[nodiscard]] std::string name_of(nvml::Device device);
-// NVML's id of "3g.20gb"; stops at a name that the GPU lacks.
+// NVML's id of "3g.20gb"; aborts if the GPU has no such profile.
 [[nodiscard]] unsigned profile_id(nvml::Device gpu, std::string_view profile);
 
 struct Instance {
@@ -63,22 +63,22 @@ struct Instance {
 
 [[nodiscard]] nvml::Return create_gi(nvml::Device gpu, std::string_view profile, unsigned start,
                                      nvml::GpuInstance& gi);
-// "3g.20gb@4" with the compute instance that fills it; stops if it cannot be made.
+// Creates "3g.20gb@4" with the compute instance that fills it; aborts if that fails.
 [[nodiscard]] Instance create(nvml::Device gpu, std::string_view placement);
-// Both, the compute instance first; what the first that failed says.
+// Destroys both, the compute instance first; returns the first error.
 [[nodiscard]] nvml::Return destroy(const Instance& instance);
 
-// What the last door of this thread said.
-[[nodiscard]] std::string door_error();
-// The answer of tangramEmulatorStatus.
+// The error of this thread's last control function.
+[[nodiscard]] std::string control_error();
+// The JSON of tangramEmulatorStatus.
 [[nodiscard]] std::string status();
 
-// A result code as a number, to send it to another process.
+// A result code as a number, for sending it to another process.
 [[nodiscard]] inline std::string code(nvml::Return result) {
   return std::to_string(static_cast<int>(result));
 }
 
-// The mode and the pending one.
+// The current and the pending mode.
 [[nodiscard]] std::pair<unsigned, unsigned> mig_mode(nvml::Device gpu);
 
 }  // namespace tangram::tests

@@ -1,5 +1,5 @@
-// What a node can be described by: the one-line form and the node file, every key of it, and the
-// mistakes people make in them, each with its place in the file.
+// Descriptions of a node: the one-line form and the node file, every key of it, and errors with
+// their line and column.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -48,15 +48,15 @@ TEST(ShortForm, MistakesAreRefused) {
                                                                 {"0xA30", "0xA30"},
                                                                 {"33xA30", "at most 32"},
                                                                 {"20xA30,20xA30", "at most 32"},
-                                                                {"A30,", "cannot be made"},
-                                                                {",", "cannot be made"},
+                                                                {"A30,", "invalid emulated node"},
+                                                                {",", "invalid emulated node"},
                                                                 {"-1xA30", "-1xA30"},
                                                                 {"4 x A30", "4 x A30"},
                                                                 {"A30x4", "A30x4"}};
   for (const auto& [form, why] : bad) {
     EXPECT_EQ(NVML(tangramEmulatorReset)(form), nvml::kInvalidArgument) << form;
-    EXPECT_THAT(door_error(), HasSubstr(why)) << form;
-    EXPECT_THAT(door_error(), HasSubstr("Write COUNTxMODEL")) << form;
+    EXPECT_THAT(control_error(), HasSubstr(why)) << form;
+    EXPECT_THAT(control_error(), HasSubstr("Write COUNTxMODEL")) << form;
   }
   EXPECT_FALSE(setting.folder().has("state"));
 }
@@ -153,7 +153,7 @@ TEST(NodeFile, ResetGivesTheInstancesBack) {
 
 struct Mistake {
   const char* text;
-  const char* said;  // behind the file's name
+  const char* message;  // after the file's name
 };
 
 const std::vector<Mistake>& mistakes() {
@@ -175,8 +175,8 @@ const std::vector<Mistake>& mistakes() {
       {"[[gpu]]\nmodel = \"A30\"\ninstances = [\"1g.6gb@0\", \"2g.12gb@0\"]\n", ":3:13: "},
       {"[[gpu]]\nmodel = \"A30\"\nmig = false\ninstances = [\"1g.6gb@0\"]\n",
        ":4:13: a GPU with mig = false has no instances."},
-      {"driver = \"\"\n[[gpu]]\nmodel = \"A30\"\n", ":1:10: a driver's version"},
-      {"privileges = \"all\"\n[[gpu]]\nmodel = \"A30\"\n", ":1:14: privileges are 'all'"},
+      {"driver = \"\"\n[[gpu]]\nmodel = \"A30\"\n", ":1:10: invalid driver version"},
+      {"privileges = \"all\"\n[[gpu]]\nmodel = \"A30\"\n", ":1:14: invalid privileges 'all'"},
       {"[latency]\nlinger = -3\n[[gpu]]\nmodel = \"A30\"\n", ":2:10: "},
       {"[latency]\ncreate = 3\n[[gpu]]\nmodel = \"A30\"\n", ":2:1: "},
       {"latency = 3\n[[gpu]]\nmodel = \"A30\"\n", ":1:11: "},
@@ -188,12 +188,12 @@ const std::vector<Mistake>& mistakes() {
   return all;
 }
 
-TEST(NodeFile, MistakesAreRefusedWithTheirPlace) {
+TEST(NodeFile, MistakesAreRefusedWithLineAndColumn) {
   const Setting setting("");
   for (const Mistake& mistake : mistakes()) {
     const std::string path = setting.folder().write("bad.toml", mistake.text);
     EXPECT_EQ(NVML(tangramEmulatorReset)(path.c_str()), nvml::kInvalidArgument) << mistake.text;
-    EXPECT_THAT(door_error(), testing::StartsWith(path + mistake.said)) << mistake.text;
+    EXPECT_THAT(control_error(), testing::StartsWith(path + mistake.message)) << mistake.text;
   }
   EXPECT_FALSE(setting.folder().has("state"));
 }
@@ -202,11 +202,11 @@ TEST(NodeFile, ThatCannotBeReadIsRefused) {
   const Setting setting("");
   const std::string none = setting.folder().at("none.toml");
   EXPECT_EQ(NVML(tangramEmulatorReset)(none.c_str()), nvml::kInvalidArgument);
-  EXPECT_THAT(door_error(), HasSubstr("none.toml"));
+  EXPECT_THAT(control_error(), HasSubstr("none.toml"));
   const std::string large = setting.folder().write(
       "large.toml", "[[gpu]]\nmodel = \"A30\"\n#" + std::string(5000, '.') + "\n");
   EXPECT_EQ(NVML(tangramEmulatorReset)(large.c_str()), nvml::kInvalidArgument);
-  EXPECT_THAT(door_error(), HasSubstr("large.toml"));
+  EXPECT_THAT(control_error(), HasSubstr("large.toml"));
 }
 
 TEST(NodeFile, IsReadBesideItsPathWithoutASlash) {

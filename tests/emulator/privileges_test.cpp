@@ -1,6 +1,5 @@
-// Who may do what: whoever owns the state file may change the node, others may look; with
-// privileges = "root" only root may change it, as on hardware. Needs root to become somebody else,
-// and is skipped visibly without.
+// Rights: the owner of the state file may change the node, others may read; with privileges =
+// "root" only root may change it, as on hardware. Switching users needs root; skipped otherwise.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -24,7 +23,7 @@ class Privileges : public testing::Test {
  protected:
   void SetUp() override {
     if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
-    // Loaded now, because others may have no way to where the library lies.
+    // Loaded now: another user may not be able to read the library's folder.
     ASSERT_NE(find_symbol("nvmlInit_v2"), nullptr);
   }
 
@@ -32,7 +31,7 @@ class Privileges : public testing::Test {
     std::filesystem::permissions(setting.folder().at(""), std::filesystem::perms::all);
   }
 
-  // What a function says when somebody else runs it.
+  // Runs a function as another user and returns its result.
   static std::string as_nobody(const std::function<std::string()>& work) {
     return in_child([&]() -> std::string {
       if (setgid(kNobody) != 0 || setuid(kNobody) != 0) return "cannot become nobody";
@@ -41,7 +40,7 @@ class Privileges : public testing::Test {
   }
 };
 
-// Asks much of what needs no privilege; the codes one after another.
+// Calls functions that need no privilege; returns their codes.
 std::string look() {
   const Session session;
   unsigned count = 0;
@@ -65,7 +64,7 @@ std::string create_one() {
   return create(gpu(0), "3g.20gb@4").uuid;
 }
 
-// Everything that needs one.
+// Calls all functions that need one.
 std::string change() {
   const Session session;
   std::string all;
@@ -93,16 +92,17 @@ TEST_F(Privileges, OthersMayLookButNotChange) {
   const std::string uuid = in_child(create_one);
   EXPECT_EQ(as_nobody(look), "0000000 " + uuid);
   EXPECT_EQ(as_nobody(change), "44444444");
-  EXPECT_EQ(as_nobody([] {
-              const std::string result = code(NVML(tangramEmulatorReboot)());
-              return result + door_error();
-            }),
-            "4you may not write '" + setting.state() + "', the state of the emulated node.");
+  EXPECT_EQ(
+      as_nobody([] {
+        const std::string result = code(NVML(tangramEmulatorReboot)());
+        return result + control_error();
+      }),
+      "4no write permission on '" + setting.state() + "', the state file of the emulated node.");
   const Session session;
   EXPECT_EQ(to_text(list(gpu(0))), "9@4+4 gi2 [0:0+3]");
 }
 
-// A client that cannot write takes no lock either, and is told of events nevertheless.
+// A client that cannot write takes no lock, and still receives events.
 TEST_F(Privileges, OthersSeeEventsAndFaults) {
   const Setting setting("A100-40GB");
   open_to_all(setting);
@@ -144,8 +144,8 @@ TEST_F(Privileges, OfTheOwnerAreEnough) {
   EXPECT_THAT(as_nobody(create_one), HasSubstr("MIG-"));
 }
 
-// Jobs of other users register themselves; instances stay the owner's.
-TEST_F(Privileges, OfOthersOnASharedNodeAreTheDoors) {
+// Jobs of other users may register themselves; instances stay the owner's.
+TEST_F(Privileges, OfOthersOnASharedNodeAreTheControlFunctions) {
   const Setting setting("shared = true\n[[gpu]]\nmodel = \"A100-40GB\"\n");
   open_to_all(setting);
   const std::string uuid = in_child(create_one);
@@ -165,13 +165,13 @@ TEST_F(Privileges, AFileThatMayNotBeReadIsRefused) {
   open_to_all(setting);
   EXPECT_EQ(in_child([] { return code(NVML(nvmlInit_v2)()); }), "0");
   std::filesystem::permissions(setting.state(), std::filesystem::perms::none);
-  const std::string said = as_nobody([] {
+  const std::string output = as_nobody([] {
     testing::internal::CaptureStderr();
     const auto result = NVML(nvmlInit_v2)();
     return code(result) + testing::internal::GetCapturedStderr();
   });
-  EXPECT_THAT(said, testing::StartsWith("9tangram emulator: cannot open the state file"));
-  EXPECT_THAT(said, HasSubstr("Permission denied"));
+  EXPECT_THAT(output, testing::StartsWith("9tangram emulator: cannot open the state file"));
+  EXPECT_THAT(output, HasSubstr("Permission denied"));
 }
 
 }  // namespace

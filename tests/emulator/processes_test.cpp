@@ -1,5 +1,5 @@
 // Processes on emulated GPUs: real ones, registered or found by their environment. They are listed
-// with the instance they are on, and in the way of its destruction until they die.
+// with their instance and block its destruction until they end.
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
@@ -79,13 +79,13 @@ TEST_F(Processes, OnTheWholeGpuHaveNoInstance) {
   EXPECT_EQ(all[0].compute_instance_id, nvml::kNoInstanceId);
 }
 
-TEST_F(Processes, StandInTheWayOfDestructionUntilTheyDie) {
+TEST_F(Processes, BlockDestructionUntilTheyEnd) {
   const Node node("A100-40GB");
   const Instance instance = create(gpu(0), "3g.20gb@4");
   ASSERT_EQ(enter(instance.uuid), kSuccess);
   EXPECT_EQ(NVML(nvmlComputeInstanceDestroy)(instance.ci), nvml::kInUse);
   EXPECT_EQ(NVML(nvmlGpuInstanceDestroy)(instance.gi), nvml::kInUse);
-  job_.kill(false);  // a zombie holds nothing
+  job_.kill(false);  // a zombie does not count
   EXPECT_TRUE(processes_on(gpu(0)).empty());
   EXPECT_EQ(destroy(instance), kSuccess);
 }
@@ -96,20 +96,20 @@ TEST_F(Processes, CanBeTakenBack) {
   ASSERT_EQ(enter(instance.uuid), kSuccess);
   EXPECT_EQ(NVML(tangramEmulatorUnregister)(instance.uuid.c_str(), job_.pid()), kSuccess);
   EXPECT_EQ(NVML(tangramEmulatorUnregister)(instance.uuid.c_str(), job_.pid()), nvml::kNotFound);
-  EXPECT_THAT(door_error(), HasSubstr("is not registered there"));
+  EXPECT_THAT(control_error(), HasSubstr("is not registered there"));
   EXPECT_EQ(destroy(instance), kSuccess);
 }
 
-TEST_F(Processes, MustBeSomebodySomewhere) {
+TEST_F(Processes, MustBeLiveAndOnADevice) {
   const Node node("A100-40GB");
   const Instance instance = create(gpu(0), "3g.20gb@4");
   EXPECT_EQ(NVML(tangramEmulatorRegister)("MIG-nowhere", job_.pid(), 0), nvml::kNotFound);
-  EXPECT_EQ(door_error(), "no emulated GPU or MIG device has the UUID 'MIG-nowhere'.");
+  EXPECT_EQ(control_error(), "UUID 'MIG-nowhere': no such emulated GPU or MIG device.");
   EXPECT_EQ(NVML(tangramEmulatorRegister)(nullptr, job_.pid(), 0), nvml::kNotFound);
   const unsigned pid = job_.pid();
   job_.kill();
   EXPECT_EQ(NVML(tangramEmulatorRegister)(instance.uuid.c_str(), pid, 0), nvml::kNotFound);
-  EXPECT_EQ(door_error(), cat("there is no process ", pid, "."));
+  EXPECT_EQ(control_error(), cat("process ", pid, ": not found."));
 }
 
 TEST_F(Processes, AreCountedBeforeTheyAreListed) {
@@ -121,16 +121,16 @@ TEST_F(Processes, AreCountedBeforeTheyAreListed) {
       kSuccess);
   unsigned count = 0;
   nvml::ProcessInfo infos[3]{};
-  const auto ask = [&] {
+  const auto list_processes = [&] {
     return NVML(nvmlDeviceGetComputeRunningProcesses_v3)(instance.mig, &count, infos);
   };
-  EXPECT_EQ(ask(), nvml::kInsufficientSize);
+  EXPECT_EQ(list_processes(), nvml::kInsufficientSize);
   EXPECT_EQ(count, 2U);
   count = 1;
-  EXPECT_EQ(ask(), nvml::kInsufficientSize);
+  EXPECT_EQ(list_processes(), nvml::kInsufficientSize);
   EXPECT_EQ(infos[0].pid, 0U) << "nothing is written";
   count = 3;
-  EXPECT_EQ(ask(), kSuccess);
+  EXPECT_EQ(list_processes(), kSuccess);
   EXPECT_EQ(count, 2U);
   count = 0;
   EXPECT_EQ(NVML(nvmlDeviceGetGraphicsRunningProcesses_v3)(instance.mig, &count, nullptr),
@@ -151,14 +151,14 @@ TEST_F(Processes, OfAGpuHaveRoomForSixtyFour) {
     return NVML(tangramEmulatorRegister)(instance.uuid.c_str(), jobs[64]->pid(), 0);
   };
   EXPECT_EQ(last(), nvml::kInsufficientResources);
-  EXPECT_EQ(door_error(), "a GPU keeps at most 64 processes.");
+  EXPECT_EQ(control_error(), "limit of 64 processes per GPU reached.");
   jobs[10]->kill();
-  EXPECT_EQ(last(), kSuccess) << "the dead make room";
+  EXPECT_EQ(last(), kSuccess) << "ended processes free their entries";
   EXPECT_EQ(processes_on(gpu(0)).size(), 64U);
 }
 
-// The first instance needs an idle GPU; later ones do not.
-TEST_F(Processes, KeepTheFirstInstanceFromBeingMade) {
+// Creating the first instance needs an idle GPU; later ones do not.
+TEST_F(Processes, KeepTheFirstInstanceFromBeingCreated) {
   const Node node("A100-40GB");
   ASSERT_EQ(enter(uuid_of(gpu(0))), kSuccess);
   nvml::GpuInstance gi = nullptr;
@@ -171,7 +171,7 @@ TEST_F(Processes, KeepTheFirstInstanceFromBeingMade) {
   EXPECT_EQ(create_gi(gpu(0), "1g.5gb", 1, gi), kSuccess);
 }
 
-// The driver holds on to an instance for a while after its last process.
+// The driver keeps an instance in use for a while after its last process.
 TEST_F(Processes, LingerAfterTheirDeath) {
   const Node node(
       "[latency]\nlinger = 1000\ndestroy_gpu_instance = 5\n[[gpu]]\nmodel = \"A100-40GB\"\n", "1");
@@ -190,7 +190,7 @@ TEST_F(Processes, LingerAfterTheirDeath) {
   EXPECT_EQ(result, kSuccess);
 }
 
-// A process that says in its environment where it wants to be.
+// A process whose environment names its device.
 class CudaProcess {
  public:
   explicit CudaProcess(const std::string& devices, const std::string& node = {}) {
@@ -254,7 +254,7 @@ TEST(FoundProcesses, AreNotThoseOfAnotherNode) {
   EXPECT_EQ(all[0].pid, ours.pid());
 }
 
-TEST(FoundProcesses, AreNotLookedForUnlessAsked) {
+TEST(FoundProcesses, AreNotLookedForByDefault) {
   const Node node("A100-40GB");
   const Instance instance = create(gpu(0), "3g.20gb@4");
   const CudaProcess job(instance.uuid);

@@ -1,5 +1,5 @@
-// The state file: it outlives its processes, all of them see the same at once, and whatever is no
-// state file of ours is refused with a sentence on standard error.
+// The state file: it outlives its processes, all of them see the same state at once, and any other
+// file is rejected with an error on standard error.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -22,13 +22,13 @@ using nvml::kSuccess;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What nvmlInit says and prints.
-struct Said {
+// What nvmlInit returns and prints.
+struct InitResult {
   nvml::Return result;
   std::string err;
 };
 
-Said try_init() {
+InitResult try_init() {
   testing::internal::CaptureStderr();
   const auto result = NVML(nvmlInit_v2)();
   if (result == kSuccess) NVML(nvmlShutdown)();
@@ -58,16 +58,16 @@ TEST(State, IsSeenAtOnceByOthers) {
   const Setting setting("A100-40GB");
   Child other([](Channel& channel) {
     const Session session;
-    std::string question;
-    while (channel.receive(question)) channel.send(". " + to_text(list(gpu(0))));
+    std::string message;
+    while (channel.receive(message)) channel.send(". " + to_text(list(gpu(0))));
     return 0;
   });
   const Session session;
   for (int round = 0; round < 200; ++round) {
     const Instance instance = create(gpu(0), "1g.5gb@6");
-    ASSERT_EQ(other.ask("?"), ". 19@6+1 gi13 [0:0+1]");
+    ASSERT_EQ(other.request("?"), ". 19@6+1 gi13 [0:0+1]");
     ASSERT_EQ(destroy(instance), kSuccess);
-    ASSERT_EQ(other.ask("?"), ". ");
+    ASSERT_EQ(other.request("?"), ". ");
   }
 }
 
@@ -102,7 +102,7 @@ TEST(Reset, CanMakeAnotherNode) {
   ASSERT_EQ(NVML(tangramEmulatorReset)("3xH100-80GB"), kSuccess);
   EXPECT_EQ(NVML(nvmlDeviceGetMigMode)(second, &mode, &mode), kSuccess);
   EXPECT_EQ(NVML(tangramEmulatorReset)("3xNothing"), nvml::kInvalidArgument);
-  EXPECT_THAT(door_error(), HasSubstr("Nothing"));
+  EXPECT_THAT(control_error(), HasSubstr("Nothing"));
   EXPECT_EQ(NVML(nvmlDeviceGetCount_v2)(&count), kSuccess);
   EXPECT_EQ(count, 3U);
 }
@@ -110,7 +110,7 @@ TEST(Reset, CanMakeAnotherNode) {
 TEST(Reset, NeedsAStateFile) {
   const Setting setting("");
   EXPECT_EQ(NVML(tangramEmulatorReset)(nullptr), nvml::kDriverNotLoaded);
-  EXPECT_THAT(door_error(), AllOf(HasSubstr("no state file"), HasSubstr("TANGRAM_EMULATE")));
+  EXPECT_THAT(control_error(), AllOf(HasSubstr("not found"), HasSubstr("TANGRAM_EMULATE")));
   EXPECT_EQ(NVML(tangramEmulatorReset)("A30"), kSuccess) << "makes one";
   EXPECT_EQ(try_init().result, kSuccess) << "and needs no description then";
 }
@@ -119,9 +119,9 @@ TEST(OtherFiles, OfAnotherDescriptionAreRefused) {
   const Setting setting("2xA100-40GB");
   EXPECT_EQ(try_init().result, kSuccess);
   setting.describe("4xA30");
-  const Said said = try_init();
-  EXPECT_EQ(said.result, nvml::kDriverNotLoaded);
-  EXPECT_THAT(said.err,
+  const InitResult result = try_init();
+  EXPECT_EQ(result.result, nvml::kDriverNotLoaded);
+  EXPECT_THAT(result.err,
               AllOf(HasSubstr("tangram emulator: the state file"),
                     HasSubstr("another node ('2xA100-40GB')"), HasSubstr("tangram emulate reset")));
   setting.describe("");
@@ -130,13 +130,13 @@ TEST(OtherFiles, OfAnotherDescriptionAreRefused) {
 
 TEST(OtherFiles, WithoutFileOrDescriptionThereIsNoDriver) {
   const Setting setting("");
-  const Said said = try_init();
-  EXPECT_EQ(said.result, nvml::kDriverNotLoaded);
-  EXPECT_THAT(said.err, HasSubstr("TANGRAM_EMULATE=4xA100-40GB"));
+  const InitResult result = try_init();
+  EXPECT_EQ(result.result, nvml::kDriverNotLoaded);
+  EXPECT_THAT(result.err, HasSubstr("TANGRAM_EMULATE=4xA100-40GB"));
   EXPECT_FALSE(setting.folder().has("state"));
 }
 
-// A state file of a node, as bytes.
+// The bytes of a node's state file.
 std::string made_state(const Setting& setting) {
   EXPECT_EQ(try_init().result, kSuccess);
   std::string bytes = setting.folder().read("state");
@@ -160,16 +160,16 @@ TEST(OtherFiles, GarbageIsRefused) {
                                         other_version};
   for (const std::string& bytes : bad) {
     setting.folder().write("state", bytes);
-    const Said said = try_init();
-    EXPECT_EQ(said.result, nvml::kDriverNotLoaded) << bytes.size();
-    EXPECT_THAT(said.err, HasSubstr("is no state file of this version of the emulator"));
+    const InitResult result = try_init();
+    EXPECT_EQ(result.result, nvml::kDriverNotLoaded) << bytes.size();
+    EXPECT_THAT(result.err, HasSubstr("is not a state file of this version of the emulator"));
     EXPECT_EQ(setting.folder().read("state"), bytes) << "and is not touched";
   }
   setting.folder().write("state", good);
   EXPECT_EQ(try_init().result, kSuccess);
 }
 
-// A good head and nonsense behind it: refused, and above all nobody crashes.
+// A valid header and garbage behind it: rejected, without a crash.
 TEST(OtherFiles, GarbageBehindAGoodHeadIsRefused) {
   const Setting setting("");
   setting.describe("A30");
@@ -180,25 +180,26 @@ TEST(OtherFiles, GarbageBehindAGoodHeadIsRefused) {
     std::string bytes = good;
     std::fill(bytes.begin() + kBehindTheLock, bytes.end(), filler);
     setting.folder().write("state", bytes);
-    const std::string said = in_child([] {
-      const Said answer = try_init();
+    const std::string result = in_child([] {
+      const InitResult answer = try_init();
       return code(answer.result) + answer.err;
     });
-    EXPECT_THAT(said, AllOf(testing::StartsWith("9"), HasSubstr("is no state file"))) << filler;
+    EXPECT_THAT(result, AllOf(testing::StartsWith("9"), HasSubstr("is not a state file")))
+        << filler;
   }
 }
 
 TEST(OtherFiles, PlacesThatCannotBeUsedAreRefused) {
   const Setting setting("A30");
   setenv("TANGRAM_EMULATOR_STATE", setting.folder().at("none/state").c_str(), 1);
-  Said said = try_init();
-  EXPECT_EQ(said.result, nvml::kDriverNotLoaded);
-  EXPECT_THAT(said.err, AllOf(HasSubstr("cannot make the state file"),
-                              HasSubstr("Set TANGRAM_EMULATOR_STATE to a file")));
+  InitResult result = try_init();
+  EXPECT_EQ(result.result, nvml::kDriverNotLoaded);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("cannot create the state file"),
+                                HasSubstr("Set TANGRAM_EMULATOR_STATE to a file")));
   setenv("TANGRAM_EMULATOR_STATE", setting.folder().at("").c_str(), 1);
-  said = try_init();
-  EXPECT_EQ(said.result, nvml::kDriverNotLoaded);
-  EXPECT_THAT(said.err, HasSubstr("cannot open the state file"));
+  result = try_init();
+  EXPECT_EQ(result.result, nvml::kDriverNotLoaded);
+  EXPECT_THAT(result.err, HasSubstr("cannot open the state file"));
   setenv("TANGRAM_EMULATOR_STATE", "/dev/null", 1);
   EXPECT_EQ(try_init().result, nvml::kDriverNotLoaded);
   setenv("TANGRAM_EMULATOR_LATENCY", "soon", 1);
@@ -252,7 +253,7 @@ TEST(AnotherBoot, IsAReboot) {
     return cat(first, ".", mig_mode(gpu(0)).first, mig_mode(gpu(1)).first);
   });
   EXPECT_EQ(after, ".10") << "instances are gone; Ampere keeps its mode, Hopper does not";
-  EXPECT_EQ(setting.folder().read("state").find(boot), place) << "and it happens once";
+  EXPECT_EQ(setting.folder().read("state").find(boot), place) << "and only once";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The names that the library shows: all of NVML and the emulator's own doors, and nothing else; and
-// what the functions without a meaning here answer. (Sizes and offsets of the structs are asserted
-// where they are declared, in nvml/abi.hpp.)
+// The exported names: all of NVML, the emulator's control functions, and nothing else; and the
+// result of the functions that are not emulated. (Sizes and offsets of the structs are asserted in
+// nvml/abi.hpp.)
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -59,13 +59,13 @@ Names unsupported_names() {
                   R"(TANGRAM_UNSUPPORTED\((nvml\w+)\))");
 }
 
-TEST(Symbols, AreNvmlAndTheDoorsAndNothingElse) {
+TEST(Symbols, AreNvmlAndTheControlFunctionsOnly) {
   Names expected = nvml_names();
   ASSERT_EQ(expected.size(), 413U);
-  const Names doors =
+  const Names controls =
       found_in(text_of(TANGRAM_SOURCE_DIR "/src/nvml/control.hpp"), R"((tangramEmulator\w+)\()");
-  EXPECT_EQ(doors.size(), 15U);
-  expected.insert(doors.begin(), doors.end());
+  EXPECT_EQ(controls.size(), 15U);
+  expected.insert(controls.begin(), controls.end());
   const std::string dump = output_of("nm -D --defined-only " TANGRAM_EMULATOR_LIBRARY);
   Names shown = found_in(dump, R"([0-9a-f]+ [A-Za-z] (\S+))");
   EXPECT_EQ(shown, expected) << dump;

@@ -1,6 +1,6 @@
-// Whether a Model and the naive reference say the same of one layout. A text rather than test
-// assertions, so that exhaustive tests and random properties (which shrink) can both use it.
-// One rule: every question that a Model answers about an occupancy is asked here.
+// Compares a Model with the naive reference on one layout, over all queries about an occupancy.
+// Returns text instead of asserting, so that exhaustive tests and random properties (which shrink)
+// can both use it.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace tangram::naive {
 [[nodiscard]] mig::Placement placement_of(Piece piece);
 [[nodiscard]] mig::Occupancy occupancy_of(const mig::Model& model, const Pieces& pieces);
 
-// The first question on which they differ and both answers; nothing if there is none.
+// The first query whose results differ, with both results; nothing if there is none.
 [[nodiscard]] std::optional<std::string> disagreement(const mig::Model& model,
                                                       const Pieces& pieces);
 

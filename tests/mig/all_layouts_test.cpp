@@ -1,6 +1,6 @@
 // Every reachable layout of every built-in model, against the naive reference: the geometry is
-// small enough that nothing has to be sampled. One rule: the layouts come from the reference's own
-// enumeration; for_each_layout is one of the things under test.
+// small enough to need no sampling. The layouts come from the reference's own enumeration, because
+// for_each_layout is under test too.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -27,15 +27,15 @@ class AllLayouts : public testing::TestWithParam<std::string> {
  protected:
   static const Model& model() { return **find_model(GetParam()); }
 
-  // The layouts as sorted lists; fails on one that is visited twice.
-  static std::set<naive::Pieces> visited(std::span<const ProfileIndex> profiles) {
+  // The layouts as sorted lists; fails if one is enumerated twice.
+  static std::set<naive::Pieces> enumerated(std::span<const ProfileIndex> profiles) {
     std::set<naive::Pieces> seen;
     for_each_layout(model(), profiles, [&](std::span<const Placement> placements, Occupancy o) {
       naive::Pieces pieces;
       for (const Placement& p : placements) pieces.push_back({p.profile.value(), p.start});
       EXPECT_EQ(naive::occupancy_of(model(), pieces), o);
       EXPECT_TRUE(std::ranges::is_sorted(placements, {}, &Placement::start));
-      EXPECT_TRUE(seen.insert(pieces).second) << "visited twice";
+      EXPECT_TRUE(seen.insert(pieces).second) << "enumerated twice";
     });
     return seen;
   }
@@ -51,10 +51,10 @@ TEST_P(AllLayouts, AgreeWithTheNaiveReference) {
   EXPECT_GE(layouts, 25U);
 }
 
-TEST_P(AllLayouts, AreWhatForEachLayoutVisits) {
+TEST_P(AllLayouts, AreWhatForEachLayoutGives) {
   const ModelSpec& spec = model().spec();
   const std::vector<naive::Pieces> expected = naive::layouts(spec, naive::geometries(spec));
-  EXPECT_EQ(visited(model().representatives()),
+  EXPECT_EQ(enumerated(model().representatives()),
             std::set<naive::Pieces>(expected.begin(), expected.end()));
 }
 
@@ -66,10 +66,10 @@ TEST_P(AllLayouts, WithEngineVariantsStayWithinTheLimits) {
   }
   std::vector<ProfileIndex> all;
   for (const int profile : naive::all_profiles(spec)) all.push_back(naive::index_of(profile));
-  EXPECT_EQ(visited(all), expected);
+  EXPECT_EQ(enumerated(all), expected);
 }
 
-// A Model treats "free" as a question about memory slices alone; this is what allows it.
+// A Model treats "free" as depending on memory slices only; this is what allows it.
 TEST_P(AllLayouts, RangesWithoutOverlapNeverExceedTheComputeSlices) {
   const ModelSpec& spec = model().spec();
   int most = 0;

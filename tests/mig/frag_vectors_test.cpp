@@ -1,6 +1,6 @@
 // FragCost against tests/data/frag.jsonl: every reachable layout of four GPU models with its exact
-// cost, made by an independent implementation. One rule: rows are compared as written, "n/d" in
-// lowest terms, and all of them must be there.
+// cost, from an independent implementation. Rows are compared as written, "n/d" in lowest terms,
+// and all of them must exist.
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -56,7 +56,7 @@ TEST(FragVectors, EveryRowMatchesExactly) {
   EXPECT_EQ(rows_of, expected);  // 2,195 together
 }
 
-// The rows are the reachable layouts, each once: as many as for_each_layout visits.
+// The rows are the reachable layouts, each once: as many as for_each_layout gives.
 TEST(FragVectors, RowsAreAllReachableLayouts) {
   for (const char* name : {"A100-40GB", "A100-80GB", "H100-80GB", "A30-24GB"}) {
     const Model& model = **find_model(name);

@@ -1,5 +1,5 @@
-// See naive.hpp: the questions about one list of placements. Slow on purpose: every line can be
-// read next to the paper's equation.
+// See naive.hpp: the queries about one list of placements. Slow on purpose: every line can be
+// compared with the paper's equation.
 #include "tests/mig/naive.hpp"
 
 #include <algorithm>

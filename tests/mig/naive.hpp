@@ -1,7 +1,6 @@
-// A naive reference of the MIG geometry: it works on the list of placements that stand on a GPU
-// and answers every question by looking at the specification again, with fractions of its own.
-// It exists so that the tables of mig::Model have something to be compared with, in the tests and
-// in the benchmarks. One rule: it uses ModelSpec and nothing else of the room, least of all Model.
+// A naive reference of the MIG geometry: it works on the list of placements of a GPU and answers
+// every query from the specification, with its own fractions. The tests and benchmarks compare the
+// tables of mig::Model with it. It uses ModelSpec only, not Model.
 #pragma once
 
 #include <compare>
@@ -15,7 +14,7 @@
 
 namespace tangram::naive {
 
-// A profile (by its place in the specification's list) at a start.
+// A profile (by its index in the specification's list) at a start.
 struct Piece {
   int profile = 0;
   int start = 0;
@@ -59,14 +58,14 @@ struct Fraction {
                                               int profile);
 
 // Every set of placements of these profiles without an overlap, each sorted by start and then by
-// profile. Neither compute slices nor limits are looked at.
+// profile. Ignores compute slices and limits.
 [[nodiscard]] std::vector<Pieces> layouts(const mig::ModelSpec& spec,
                                           std::span<const int> profiles);
 [[nodiscard]] bool within_limits(const mig::ModelSpec& spec, const Pieces& pieces);
 [[nodiscard]] std::vector<int> all_profiles(const mig::ModelSpec& spec);
 
-// Whether the specification makes sense: numbers in range, names given once, and no layout that
-// takes more compute slices than there are.
+// Whether the specification is valid: numbers in range, names unique, and no layout that takes more
+// compute slices than there are.
 [[nodiscard]] bool is_sound(const mig::ModelSpec& spec);
 
 }  // namespace tangram::naive

@@ -1,5 +1,5 @@
-// See naive.hpp: all layouts of a specification, and whether the specification makes sense. Each
-// possible placement is taken or left, one after another; nothing is remembered in between.
+// See naive.hpp: all layouts of a specification, and whether the specification is valid. Each
+// possible placement is taken or left, one after another.
 #include <algorithm>
 #include <cstddef>
 #include <set>

@@ -1,5 +1,5 @@
-// The naive reference itself, against answers worked out by hand: a reference that shared a
-// mistake with the tables would prove nothing.
+// The naive reference against results worked out by hand: a reference that shared an error with the
+// tables would prove nothing.
 #include "tests/mig/naive.hpp"
 
 #include <gtest/gtest.h>

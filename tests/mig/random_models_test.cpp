@@ -1,7 +1,7 @@
-// Random small geometries: Model::build either refuses a specification, which the naive reference
-// then finds unsound too, or it agrees with the reference on every layout. RapidCheck prints the
-// seed of each run and a failure's shrunk case; RC_PARAMS="seed=…" in front of the program replays
-// it, RC_PARAMS="max_success=10000" looks longer.
+// Random small geometries: Model::build either rejects a specification, which the naive reference
+// then finds invalid too, or it agrees with the reference on every layout. RapidCheck prints the
+// seed of each run and a failure's shrunk case; RC_PARAMS="seed=…" in the environment replays it,
+// RC_PARAMS="max_success=10000" runs longer.
 #include <algorithm>
 #include <rapidcheck.h>
 #include <set>
@@ -26,7 +26,7 @@ int nearly_in(int lowest, int highest) {
   return *rc::gen::inRange(lowest, highest + 1);
 }
 
-// Sizes and starts at will; compute slices at most the size, or at will too.
+// Arbitrary sizes and starts; compute slices at most the size, or arbitrary too.
 Profile random_profile(const ModelSpec& spec, std::size_t number, bool modest) {
   Profile p;
   p.name = "p" + std::to_string(number);

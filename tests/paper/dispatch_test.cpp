@@ -1,6 +1,6 @@
-// What the paper says of the deeds that follow a decision: dispatch (§IV-C, last paragraph), the
-// move itself (§IV-D, last paragraph) and the reclaiming of instances (§V-C). The log has what the
-// scheduler asked for, in order.
+// The paper on what follows a decision: dispatch (§IV-C, last paragraph), the move itself (§IV-D,
+// last paragraph) and the reclaiming of instances (§V-C). The log has the scheduler's actions in
+// order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(PaperReplica, IsCreatedBeforeTermination) {
                                     "switch traffic of job 1 from r1 to r4", "stop r1 of job 1"));
 }
 
-// §IV-D: "zero downtime": until the replica is ready, nothing at all is asked of the original.
+// §IV-D: "zero downtime": until the replica is ready, no action at all concerns the original.
 TEST(PaperReplica, TheOriginalIsNotTouchedUntilTheReplicaIsReady) {
   Body body(2);
   body.submit(1, "3g.20gb");

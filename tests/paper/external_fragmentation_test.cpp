@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "mig/driver.hpp"
-#include "mig/test_models.hpp"
+#include "tests/support/mig/models.hpp"
 
 namespace tangram::mig {
 namespace {
@@ -37,7 +37,7 @@ TEST(PaperFigure1, EqualRemainingSlicesDifferInAvailability) {
   EXPECT_EQ(a100().best_start(gpu_2(), profile(a100(), "4g.20gb")), 0);
 }
 
-// FragCost tells the two apart: more is lost on GPU 1.
+// FragCost distinguishes the two: more is lost on GPU 1.
 TEST(PaperFigure1, FragCostIsHigherWhereA4gIsLost) {
   EXPECT_GT(a100().frag_cost(gpu_1()), a100().frag_cost(gpu_2()));
   EXPECT_EQ(a100().frag_cost(gpu_1()).fraction(), "7/24");

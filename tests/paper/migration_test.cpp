@@ -9,8 +9,8 @@
 namespace tangram::paper {
 namespace {
 
-// "The decision is guided by the updated status of" the GPU that was left: Busy asks within, Lazy
-// asks the others.
+// "The decision is guided by the updated status of" the GPU that was left: Busy: moves within it;
+// Lazy: moves from others.
 TEST(PaperMigration, ABusyGpuLooksWithinALazyOneAtTheOthers) {
   const std::vector<GpuText> gpus{{{"1:1g.5gb@3", "2:1g.5gb@6"}},
                                   {{"3:4g.20gb@0", "4:2g.10gb@4", "5:1g.5gb@6"}}};
@@ -133,7 +133,7 @@ TEST(PaperInterStep3, TheTargetsLeastFragmentedStart) {
 }
 
 // Inter-GPU step 4: "until no job meets the criteria". Ours: when a move has made the target Busy,
-// the question for it is the intra-GPU one.
+// intra-GPU moves follow.
 TEST(PaperInterStep4, RepeatedUntilNoJobQualifies) {
   core::Node node = node_of("0.4", {{{}},
                                     {{"1:1g.5gb@0", "2:1g.5gb@1", "3:1g.5gb@2", "4:1g.5gb@3",

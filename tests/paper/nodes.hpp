@@ -1,6 +1,6 @@
-// Nodes for the tests of the method: a node written down in a few words, the decisions of the
-// paper's policies on it, and a body that performs every action at once. One rule: a decision is
-// asked twice, through the index and plainly, and the two must agree.
+// Nodes for the tests of the method: a node described in a few words, the decisions of the paper's
+// policies on it, and a body that performs every action at once. Every decision is made twice,
+// through the index and plainly, and the two must agree.
 #pragma once
 
 #include <initializer_list>
@@ -26,7 +26,7 @@ struct GpuText {
 [[nodiscard]] mig::Placement placement(const core::Node& node, std::uint32_t gpu,
                                        std::string_view text);
 
-// Where the paper's method puts an arrival; nothing: it is queued.
+// The slot of an arrival by the paper's method; nothing: it is queued.
 [[nodiscard]] std::optional<core::Slot> arrive(const core::Node& node, std::string_view profile);
 // The next move for the GPU that was left.
 [[nodiscard]] std::optional<core::Move> next_move(const core::Node& node, std::uint32_t gpu);
@@ -35,7 +35,7 @@ struct GpuText {
 [[nodiscard]] std::string text(const std::optional<core::Slot>& slot);
 [[nodiscard]] std::string text(const std::optional<core::Move>& move);
 
-// A scheduler with a body that answers every action at once; `log` has the transcript's words.
+// A scheduler with a body that answers every action at once; `log` has the lines of the transcript.
 class Body {
  public:
   explicit Body(std::uint32_t gpus, std::string_view threshold = "0.4");

@@ -1,6 +1,6 @@
-/* A process on an emulated GPU or MIG device, as a CUDA program would be one: it registers itself
-   by the emulator's own door, prints its process id, and stays until it is ended. Plain C and
-   dlopen, so that it knows of the library no more than any program does. */
+/* Occupies an emulated GPU or MIG device as a CUDA program would: registers itself through the
+   emulator's extra function, prints its process ID, and stays until it is killed. Plain C and
+   dlopen, as other programs load the library. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-  Register enter = library ? (Register)dlsym(library, "tangramEmulatorRegister") : NULL;
-  if (!enter) {
-    fprintf(stderr, "hold: no emulated libnvidia-ml.so.1 here: %s\n", dlerror());
+  Register register_process = library ? (Register)dlsym(library, "tangramEmulatorRegister") : NULL;
+  if (!register_process) {
+    fprintf(stderr, "hold: cannot load the emulated libnvidia-ml.so.1: %s\n", dlerror());
     return 1;
   }
-  int result = enter(argv[1], (unsigned)getpid(), strtoull(argv[2], NULL, 10) << 20);
+  int result = register_process(argv[1], (unsigned)getpid(), strtoull(argv[2], NULL, 10) << 20);
   if (result != 0) {
-    fprintf(stderr, "hold: cannot be on %s: NVML says %d\n", argv[1], result);
+    fprintf(stderr, "hold: cannot register on %s: NVML error %d\n", argv[1], result);
     return 1;
   }
   printf("%d\n", (int)getpid());

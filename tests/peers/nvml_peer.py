@@ -1,10 +1,10 @@
-"""A Python program on NVML, with NVIDIA's own binding (pynvml) as Debian ships it.
+"""A Python program that uses NVML through NVIDIA's own binding (pynvml), as Debian ships it.
 
-It exists to show that the binding most tools use fits the emulated library. One rule: it knows
-nothing of Tangram and prints only what the binding returns.
+Shows that the binding most tools use works with the emulated library. It knows nothing of Tangram
+and prints only what the binding returns.
 
     nvml_peer.py list            GPUs, profiles, MIG devices, memory, processes
-    nvml_peer.py walk GPU NAME   partition: create an instance of this profile, show it, destroy it
+    nvml_peer.py walk GPU NAME   create an instance of this profile, show it, destroy it
     nvml_peer.py mode GPU        switch MIG mode off and on again
 """
 
@@ -25,7 +25,7 @@ def processes(device):
 
 
 def profiles(gpu):
-    """The GPU instance profiles that this GPU has."""
+    """Yields the GPU instance profiles of this GPU."""
     for number in range(0x12):
         try:
             yield nvml.nvmlDeviceGetGpuInstanceProfileInfo(gpu, number)

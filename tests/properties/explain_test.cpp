@@ -1,7 +1,7 @@
-// Explanations held against what happens, in random worlds with every kind of failure: the slot
-// that a placement's explanation prefers is the slot the job got, the move that a move's prefers is
-// the one that was made; what is said to make room for a waiting job does: the step is taken, and
-// the job starts; and who is said to come before a job that is not there yet does.
+// Explanations against the outcome, in random worlds with every kind of failure: the slot that a
+// placement's explanation prefers is the slot the job got, the move that a move's prefers is the
+// one that was made; moves and departures that are named as unblocking a waiting job do so: they
+// are made, and the job starts; and the jobs named as before a job that does not exist yet are.
 #include <algorithm>
 #include <optional>
 #include <ranges>
@@ -27,7 +27,7 @@ bool has_place(const Scheduler& scheduler, core::JobId job) {
   return slot == core::kNoJob || node.job(slot).phase > core::JobPhase::kQueued;
 }
 
-// Looks on at a world, with the scheduler as it was before every step.
+// Observes a world, with the scheduler as it was before every step.
 class Witness {
  public:
   [[nodiscard]] WorldOptions options(std::uint64_t seed) {
@@ -77,7 +77,7 @@ class Witness {
     ++looked_;
     if (!explained) {
       // Only what the step itself took from the job may defeat it.
-      EXPECT_NE(explained.error().message.find("too much at once"), std::string::npos);
+      EXPECT_NE(explained.error().message.find("too much else"), std::string::npos);
       ++defeated_;
       return;
     }
@@ -116,7 +116,7 @@ TEST(ExplainPlacement, PrefersTheSlotTheJobGotAndTheMoveItMade) {
   }
   EXPECT_GT(looked, 1000);
   EXPECT_GT(chosen, 500);
-  EXPECT_LT(defeated * 50, looked);  // two per cent, of worlds where everything goes wrong
+  EXPECT_LT(defeated * 50, looked);  // two per cent, in worlds full of failures
   EXPECT_GT(moves, 20);
   EXPECT_GT(moves_explained * 10, moves * 9);  // several of a step hide each other
   RecordProperty("moves", moves);
@@ -125,8 +125,8 @@ TEST(ExplainPlacement, PrefersTheSlotTheJobGotAndTheMoveItMade) {
   RecordProperty("defeated", defeated);
 }
 
-// Who is said to come first does, by whatever order the queue has; and who is first and has a place
-// starts.
+// The jobs named as before it are, under every queue order; a job with none before it and a free
+// slot starts.
 TEST(ExplainAhead, IsWhereTheJobThenStands) {
   int behind = 0;
   int passed = 0;
@@ -164,7 +164,7 @@ TEST(ExplainAhead, IsWhereTheJobThenStands) {
   EXPECT_GT(started, 20);
 }
 
-// A held job: who would come first if it were let go now.
+// A held job: which jobs would be before it if it were released now.
 TEST(ExplainAhead, OfAHeldJobIsWhereItsReleasePutsIt) {
   int tried = 0;
   for (std::uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
@@ -190,7 +190,7 @@ TEST(ExplainAhead, OfAHeldJobIsWhereItsReleasePutsIt) {
   EXPECT_GT(tried, 20);
 }
 
-// The job ends now, whatever it is doing, and what it leaves is free.
+// Ends the job now, in any phase; what it leaves is free.
 void end_now(World& world, core::JobId job) {
   world.deliver(core::JobCancelled{job});
   world.settle();
@@ -217,7 +217,7 @@ TEST(ExplainWaiting, TheNamedDepartureStartsTheJob) {
   EXPECT_GT(tried, 10);
 }
 
-// Where the job is, or is about to be.
+// The job's slot, or the one it is about to get.
 std::string place_of(const Scheduler& scheduler, core::JobId job) {
   const core::Node& node = scheduler.node();
   const core::JobSlot slot = node.find_job(job);
@@ -228,10 +228,11 @@ std::string place_of(const Scheduler& scheduler, core::JobId job) {
   return entry == nullptr ? "nowhere" : cat(main.gpu.value(), ":", int{entry->placement.start});
 }
 
-// By hand, one after the other, as whoever reads the explanation would.
-void make_room(World& world, const core::Room& room, core::JobId head) {
-  for (const core::Move& move : room.moves) {
-    world.deliver(core::MoveAsked{
+// Makes the moves one after another, as a user who reads the explanation would.
+void make_unblocking_moves(World& world, const core::UnblockingMoves& unblocking,
+                           core::JobId head) {
+  for (const core::Move& move : unblocking.moves) {
+    world.deliver(core::MoveRequested{
         .job = move.job, .anywhere = false, .gpu = move.to.gpu, .start = move.to.start});
     const core::Node& node = world.scheduler().node();
     ASSERT_TRUE(node.job(node.find_job(move.job)).moving()) << world.story();
@@ -261,16 +262,16 @@ TEST(ExplainWaiting, TheNamedMovesStartTheJob) {
     ASSERT_TRUE(explained) << explained.error().message;
     if (!explained->waiting || explained->waiting->moves_that_make_room.empty()) continue;
     if (world.scheduler().node().tuning().restraint.most_moves == 0) continue;  // it says so
-    const core::Room room =
+    const core::UnblockingMoves unblocking =
         explained->waiting
             ->moves_that_make_room[seed % explained->waiting->moves_that_make_room.size()];
-    make_room(world, room, waiting.front());
+    make_unblocking_moves(world, unblocking, waiting.front());
     ++tried;
-    long_ones += room.moves.size() > 1 ? 1 : 0;
+    long_ones += unblocking.moves.size() > 1 ? 1 : 0;
   }
   EXPECT_GT(tried, 50);
   EXPECT_GT(long_ones, 5);
-  RecordProperty("rooms", tried);
+  RecordProperty("unblocking_moves", tried);
 }
 
 }  // namespace

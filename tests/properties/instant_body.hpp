@@ -1,6 +1,6 @@
-// InstantBody: a body that does at once, and with success, whatever the scheduler asks for. It
-// brings benchmarks and the count of allocations to a steady state. One rule: once its buffers
-// have grown it allocates nothing, so what is measured is the scheduler.
+// InstantBody: a body that performs every action at once and successfully. For benchmarks and the
+// count of allocations in a steady state. Once its buffers have grown it allocates nothing, so that
+// only the scheduler is measured.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class InstantBody {
     }
     todo_.clear();
   }
-  // One step alone; what it asks for waits for finish().
+  // One step only; its actions wait for finish().
   void step(const core::Event& event) {
     actions_.clear();
     scheduler_.step(now_, event, actions_);

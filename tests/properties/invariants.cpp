@@ -82,15 +82,15 @@ void check_summary(const Node& node, GpuId g) {
 void check_entry_owner(const Node& node, GpuId g, const Entry& e) {
   if (e.job == core::kNoJob) {
     require(e.state != EntryState::kHeld && e.state != EntryState::kReserved,
-            "an entry is held by nobody");
-    require(!e.movable && !e.leaving, "flags on an entry of nobody");
+            "an entry is held by no job");
+    require(!e.movable && !e.leaving, "flags on an entry of no job");
     return;
   }
   require(e.state == EntryState::kHeld || e.state == EntryState::kReserved ||
               e.state == EntryState::kCreating,
           "a job on an entry that cannot have one");
   const Job& job = node.job(e.job);
-  require(node.find_job(job.id) == e.job, "an entry of a job that is over");
+  require(node.find_job(job.id) == e.job, "an entry of a job that has ended");
   const bool main = job.main.instance == e.id && job.main.gpu == g;
   const bool replica = job.moving() && job.replica.instance == e.id && job.replica.gpu == g;
   require(main != replica, "an entry is neither its job's place nor its replica's");
@@ -167,7 +167,7 @@ void check_queue(const core::Scheduler& scheduler) {
   }
   if (waiting.empty()) return;
   const Job& head = node.job(node.queue_head());
-  require(node.servable(head.profile), "the head of the queue can be served by nobody");
+  require(node.servable(head.profile), "no GPU can serve the head of the queue");
   const core::Request request{.profile = head.profile, .avoid = head.back_offs};
   require(!core::choose_plainly(node, *scheduler.policies().placement, request),
           "the head of the queue fits, and waits");
@@ -206,7 +206,7 @@ void check_destroyed(const Node& node, const core::Actions& actions) {
 }
 
 void check_truth(const Node& node, const Truth& truth) {
-  for (const JobSlot s : node.cooling()) require(node.alive(s), "a job that is over cools down");
+  for (const JobSlot s : node.cooling()) require(node.alive(s), "a job that has ended cools down");
   for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
     const GpuId gpu(g);
     for (const Instance& i : truth.gpu(gpu).instances) {
@@ -222,24 +222,24 @@ void check_truth(const Node& node, const Truth& truth) {
   }
   for (const Run& r : truth.runs) {
     const JobSlot s = node.find_job(r.job);
-    require(s != core::kNoJob, "a process of a job that is over");
+    require(s != core::kNoJob, "a process of a job that has ended");
     require(node.job(s).main.run == r.run || node.job(s).replica.run == r.run,
             "a process was forgotten");
   }
 }
 
-void check_index(const Node& node, GpuId asked) {
+void check_index(const Node& node, GpuId gpu) {
   static const core::PlacementPolicy& paper = **policies::find_placement("paper");
   for (std::size_t i = 0; i < node.name_count(); ++i) {
     const core::Request request{.profile = core::ProfileName(static_cast<std::uint16_t>(i))};
     require(core::choose(node, paper, request) == core::choose_plainly(node, paper, request),
             "the index and the plain scan place differently");
   }
-  const core::Answer fast = policies::both_next_move(node, asked);
-  const core::Answer plain = policies::both_next_move_plain(node, asked);
+  const core::Answer fast = policies::both_next_move(node, gpu);
+  const core::Answer plain = policies::both_next_move_plain(node, gpu);
   require(fast.move == plain.move, "the index and the plain scan move differently");
   require(fast.restrained == plain.restrained, "the index and the plain scan restrain differently");
-  require(fast.retry == plain.retry, "the index and the plain scan ask again at different times");
+  require(fast.retry == plain.retry, "the index and the plain scan retry at different times");
 }
 
 }  // namespace tangram::properties

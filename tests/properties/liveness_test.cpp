@@ -1,6 +1,5 @@
-// Liveness, by name, over random states: what waits is tried again when it could go on. Each test
-// brings random worlds into a random state, lets everything under way end, and then asks for one
-// thing.
+// Liveness over random states: what waits is tried again when it could go on. Each test brings
+// random worlds into a random state, lets everything under way end, and then changes one thing.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -25,7 +24,7 @@ core::Tuning unrestrained() {
   return tuning;
 }
 
-// A world at rest after some random steps, with an idle operator.
+// A world at rest after some random steps, without operator actions.
 World at_rest(std::uint64_t seed) {
   World world({.seed = seed, .full_checks = false, .only_dynamic = true});
   world.steps(200);
@@ -96,16 +95,16 @@ TEST(Liveness, CancellingTheHeadStartsTheNext) {
 }
 
 TEST(Liveness, AFailedMoveIsNotChosenAgainAtOnce) {
-  Visited visited;  // check_back_off looks at every move of every world
+  Coverage coverage;  // check_back_off checks every move of every world
   for (std::uint64_t seed = 1000; seed < 1000 + kSeeds; ++seed) {
     World world({.seed = seed, .full_checks = false});
     ASSERT_NO_THROW(world.steps(500)) << "seed " << seed << "\n" << world.story();
-    visited.add(world.visited());
+    coverage.add(world.coverage());
   }
-  EXPECT_GT(visited.move_news[static_cast<std::size_t>(core::MoveNews::kRolledBack)], 100);
+  EXPECT_GT(coverage.move_news[static_cast<std::size_t>(core::MoveNews::kRolledBack)], 100);
 }
 
-TEST(Liveness, AJobNobodyCanServeDoesNotBlockTheQueue) {
+TEST(Liveness, AJobThatNoGpuCanServeDoesNotBlockTheQueue) {
   int tried = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     World world = at_rest(seed);
@@ -132,7 +131,7 @@ TEST(Liveness, AJobNobodyCanServeDoesNotBlockTheQueue) {
   EXPECT_GT(tried, 20);
 }
 
-TEST(Liveness, ARestrainedMoveIsAskedAgain) {
+TEST(Liveness, ARestrainedMoveIsPlannedAgain) {
   int tried = 0;
   for (std::uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
     World world = at_rest(seed);
@@ -162,8 +161,8 @@ TEST(Liveness, ARestrainedMoveIsAskedAgain) {
   EXPECT_GT(tried, 20);
 }
 
-// The same where the policy itself answers "restrained": the smallest gain forbids the move.
-TEST(Liveness, AMoveThatGainsTooLittleIsAskedAgain) {
+// The same if the policy itself returns "restrained": the smallest gain forbids the move.
+TEST(Liveness, AMoveThatGainsTooLittleIsPlannedAgain) {
   int tried = 0;
   for (std::uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
     World world = at_rest(seed);
@@ -190,7 +189,7 @@ TEST(Liveness, AMoveThatGainsTooLittleIsAskedAgain) {
   EXPECT_GT(tried, 20);
 }
 
-// What may hold a GPU that is being drained, once everything has come to rest.
+// What may keep a draining GPU occupied, once everything is at rest.
 bool may_stay(const core::Scheduler& scheduler, const core::Entry& e) {
   const Node& node = scheduler.node();
   if (!e.occupies() || e.state == core::EntryState::kForeign) return true;
@@ -218,7 +217,7 @@ TEST(Liveness, ADrainedGpuEndsEmptyOrSaysWhatHoldsIt) {
     emptied += empty ? 1 : 0;
     const auto drained = static_cast<std::size_t>(core::GpuNews::kDrained);
     EXPECT_EQ(node.gpu(gpu).draining, !empty) << "seed " << seed;
-    EXPECT_TRUE(!empty || world.visited().gpu_news[drained] > 0) << "seed " << seed;
+    EXPECT_TRUE(!empty || world.coverage().gpu_news[drained] > 0) << "seed " << seed;
   }
   EXPECT_GT(emptied, 20);
 }

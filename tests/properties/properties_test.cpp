@@ -1,6 +1,6 @@
 // The properties of the scheduler over a million random steps (world.hpp): no overlap, only valid
-// placements, each job in one place or one move, first come first served, nothing asked of a lost
-// GPU, nothing destroyed that is in use, nothing forgotten, and in the end nothing left. A failure
+// placements, each job in one slot or one move, first come first served, no action on a lost GPU,
+// no instance destroyed that is in use, nothing forgotten, and in the end nothing left. A failure
 // prints its seed; TANGRAM_SEED=N runs that one alone.
 #include <cstdio>
 #include <cstdlib>
@@ -19,11 +19,11 @@ constexpr int kStepsPerWorld = 1000;
 class Properties : public testing::TestWithParam<int> {};
 
 TEST_P(Properties, HoldAfterEveryStep) {
-  const char* const asked = std::getenv("TANGRAM_SEED");
+  const char* const seed_text = std::getenv("TANGRAM_SEED");
   std::uint64_t steps = 0;
   try {
-    if (asked != nullptr) {
-      run_world({.seed = std::strtoull(asked, nullptr, 10), .steps = kStepsPerWorld});
+    if (seed_text != nullptr) {
+      run_world({.seed = std::strtoull(seed_text, nullptr, 10), .steps = kStepsPerWorld});
       return;
     }
     for (int i = 0; i < kWorldsPerShard; ++i) {
@@ -48,32 +48,35 @@ TEST(Properties, TheSameSeedGivesTheSameTranscript) {
   EXPECT_EQ(hashes.size(), 40U);  // and another seed another one
 }
 
-// The worlds are only worth something if they go everywhere: every action is asked for, every kind
-// of action fails, every way a move can end and every news of a job occurs.
-TEST(Properties, TheWorldsGoEverywhere) {
-  Visited visited;
+// The worlds must cover everything: every action is requested, every kind of action fails, every
+// end of a move and every news of a job occurs.
+TEST(Properties, TheWorldsCoverEverything) {
+  Coverage coverage;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     World world({.seed = seed, .steps = kStepsPerWorld, .full_checks = false});
     world.run();
-    visited.add(world.visited());
+    coverage.add(world.coverage());
   }
-  for (std::size_t i = 0; i < visited.cancelled_in.size(); ++i) {
-    std::printf("cancelled in move phase %zu: %d\n", i, visited.cancelled_in[i]);
+  for (std::size_t i = 0; i < coverage.cancelled_in.size(); ++i) {
+    std::printf("cancelled in move phase %zu: %d\n", i, coverage.cancelled_in[i]);
   }
-  for (std::size_t i = 0; i < visited.move_news.size(); ++i) {
-    std::printf("move news %zu: %d\n", i, visited.move_news[i]);
+  for (std::size_t i = 0; i < coverage.move_news.size(); ++i) {
+    std::printf("move news %zu: %d\n", i, coverage.move_news[i]);
   }
-  for (std::size_t i = 0; i < visited.events.size(); ++i) EXPECT_GT(visited.events[i], 0) << i;
-  for (std::size_t i = 0; i < visited.actions.size(); ++i) EXPECT_GT(visited.actions[i], 0) << i;
-  for (std::size_t i = 0; i < visited.failures.size(); ++i) EXPECT_GT(visited.failures[i], 0) << i;
-  for (std::size_t i = 0; i < visited.job_news.size(); ++i) EXPECT_GT(visited.job_news[i], 0) << i;
-  for (std::size_t i = 0; i < visited.move_news.size(); ++i) {
-    EXPECT_GT(visited.move_news[i], 0) << i;
+  for (std::size_t i = 0; i < coverage.events.size(); ++i) EXPECT_GT(coverage.events[i], 0) << i;
+  for (std::size_t i = 0; i < coverage.actions.size(); ++i) EXPECT_GT(coverage.actions[i], 0) << i;
+  for (std::size_t i = 0; i < coverage.failures.size(); ++i)
+    EXPECT_GT(coverage.failures[i], 0) << i;
+  for (std::size_t i = 0; i < coverage.job_news.size(); ++i)
+    EXPECT_GT(coverage.job_news[i], 0) << i;
+  for (std::size_t i = 0; i < coverage.move_news.size(); ++i) {
+    EXPECT_GT(coverage.move_news[i], 0) << i;
   }
-  for (std::size_t i = 0; i < visited.gpu_news.size(); ++i) EXPECT_GT(visited.gpu_news[i], 0) << i;
+  for (std::size_t i = 0; i < coverage.gpu_news.size(); ++i)
+    EXPECT_GT(coverage.gpu_news[i], 0) << i;
   // Enough of the rare ends of a move: its job cancelled in each phase of it.
-  for (std::size_t i = 1; i < visited.cancelled_in.size(); ++i) {
-    EXPECT_GT(visited.cancelled_in[i], 0) << "move phase " << i;
+  for (std::size_t i = 1; i < coverage.cancelled_in.size(); ++i) {
+    EXPECT_GT(coverage.cancelled_in[i], 0) << "move phase " << i;
   }
 }
 

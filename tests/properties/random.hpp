@@ -1,6 +1,5 @@
-// Random: the one source of chance in the property tests: a small generator whose every number
-// follows from a seed, on every machine. One rule: nothing else here may be left to chance, so a
-// failure is its seed.
+// Random: the only source of randomness in the property tests: a small generator whose every number
+// follows from a seed, on every machine, so that a failure is reproduced by its seed.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// soak: the property test without end, for a night or for one seed.
+// soak: the property test without end, e.g. for a night, or for one seed.
 //   soak --seed N [--steps N]      one world, its story on failure
-//   soak --seconds N [--from N]    worlds with consecutive seeds until the time is over
+//   soak --seconds N [--from N]    worlds with consecutive seeds until the time has passed
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

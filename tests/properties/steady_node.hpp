@@ -1,5 +1,5 @@
-// SteadyNode: A100-40GB GPUs filled to a load by the scheduler itself, and then kept there: a
-// random job leaves, another comes. For benchmarks and the count of allocations.
+// SteadyNode: A100-40GB GPUs filled to a load by the scheduler itself, and kept there: a random job
+// ends, another is submitted. For benchmarks and the count of allocations.
 #pragma once
 
 #include <array>
@@ -29,11 +29,11 @@ class SteadyNode {
   }
 
   // Submits jobs until this share of the compute slices is taken.
-  void fill(unsigned percent) {
+  void fill_to_load(unsigned percent) {
     target_ = total_ * percent / 100;
     while (used_ < target_) arrive();
   }
-  // The job that would leave next; it is not moving.
+  // The job that will end next; it is not moving.
   [[nodiscard]] std::size_t pick_leaving() { return random_.below(jobs_.size()); }
   [[nodiscard]] core::Event departure(std::size_t which) { return body_.exited(jobs_[which].id); }
   void left(std::size_t which) {
@@ -51,14 +51,14 @@ class SteadyNode {
     submitted_.spec.id = core::JobId(next_job_++);
     submitted_.spec.profile = kProfiles[kind];
     body_.deliver(submitted_);
-    if (scheduler_.waiting_count() > 0) {  // does not fit: not this one
+    if (scheduler_.waiting_count() > 0) {  // does not fit: withdraw it
       body_.deliver(core::JobCancelled{submitted_.spec.id});
       return;
     }
     used_ += kSlices[kind];
     jobs_.push_back({submitted_.spec.id, kSlices[kind]});
   }
-  // One job leaves, and others come until the load is what it should be.
+  // Ends one job and submits others until the load is reached again.
   void cycle() {
     depart();
     for (int tries = 0; used_ < target_ && tries < 8; ++tries) arrive();
@@ -92,7 +92,7 @@ class SteadyNode {
   std::uint64_t next_job_ = 1;
   std::uint64_t used_ = 0;
   std::uint64_t total_ = 0;
-  std::uint64_t target_ = 0;  // compute slices that should be in use
+  std::uint64_t target_ = 0;  // compute slices to be in use
 };
 
 }  // namespace tangram::properties

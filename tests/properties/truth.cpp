@@ -49,7 +49,7 @@ void Truth::lose(core::GpuId g) {
   std::erase_if(runs, [&](const Run& r) { return r.gpu == g; });
 }
 
-void Truth::asked(const core::CreateInstance& a) {
+void Truth::check_request(const core::CreateInstance& a) {
   GpuTruth& it = gpu(a.gpu);
   require(it.health == core::Health::kOk, "create on a GPU that is not ok");
   const auto& starts = it.model->profile(a.placement.profile).starts;
@@ -63,14 +63,14 @@ void Truth::asked(const core::CreateInstance& a) {
   it.instances.push_back({.id = a.instance, .placement = a.placement});
 }
 
-void Truth::asked(const core::DestroyInstance& a) {
+void Truth::check_request(const core::DestroyInstance& a) {
   require(gpu(a.gpu).health != core::Health::kLost, "destroy on a lost GPU");
   const Instance* it = find(a.gpu, a.instance);
   require(it != nullptr && it->made, "destroy of an instance that does not exist");
   require(!used(a.gpu, a.instance), "destroy of an instance in use");
 }
 
-void Truth::asked(const core::StartJob& a) {
+void Truth::check_request(const core::StartJob& a) {
   require(gpu(a.gpu).health != core::Health::kLost, "start on a lost GPU");
   const Instance* it = find(a.gpu, a.instance);
   require(it != nullptr && it->made, "start in an instance that does not exist");

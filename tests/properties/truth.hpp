@@ -1,8 +1,7 @@
-// Truth: what really is on the hardware around the scheduler: instances on GPUs, processes in
-// them. It is kept apart from the scheduler's own picture, so that an action which would hurt
-// (an instance over another, an instance destroyed under a live process) is seen as what it is.
-// One rule: it changes only when an action is performed or something happens to the hardware,
-// never because the scheduler believes so.
+// Truth: the state of the hardware around the scheduler: instances on GPUs, processes in them. Kept
+// apart from the scheduler's state, so that a harmful action (an instance over another, an instance
+// destroyed under a live process) is detected. It changes only when an action is performed or the
+// hardware changes.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +27,9 @@ inline void require(bool holds, const char* what) {
 struct Instance {
   core::InstanceId id;  // kNoInstance: foreign
   mig::Placement placement;
-  bool made = false;   // false: the driver was asked and has not answered
-  bool alien = false;  // a process lives in it that nobody knows
-  bool seen = false;   // foreign: the scheduler has been told
+  bool made = false;   // false: the driver has not answered yet
+  bool alien = false;  // an unknown process is in it
+  bool seen = false;   // foreign: reported to the scheduler
 
   [[nodiscard]] bool foreign() const { return id == core::kNoInstance; }
 };
@@ -38,7 +37,7 @@ struct Instance {
 struct GpuTruth {
   std::shared_ptr<const mig::Model> model;
   core::Health health = core::Health::kOk;
-  std::uint32_t epoch = 0;  // counts losses: what was asked before is void
+  std::uint32_t epoch = 0;  // counts losses; earlier requests are void
   std::vector<Instance> instances;
 };
 
@@ -53,7 +52,7 @@ struct Run {
 class Truth {
  public:
   std::vector<GpuTruth> gpus;
-  std::vector<Run> runs;  // asked for or alive
+  std::vector<Run> runs;  // requested or alive
 
   [[nodiscard]] GpuTruth& gpu(core::GpuId g) { return gpus[g.value()]; }
   [[nodiscard]] const GpuTruth& gpu(core::GpuId g) const { return gpus[g.value()]; }
@@ -63,14 +62,14 @@ class Truth {
   void end(core::RunId run);
   void lose(core::GpuId g);
 
-  // The moment an action is asked for: it must be safe then. Create also claims its place.
-  void asked(const core::CreateInstance& a);
-  void asked(const core::DestroyInstance& a);
-  void asked(const core::StartJob& a);
+  // Checks an action when it is requested: it must be safe then. Create also claims its slices.
+  void check_request(const core::CreateInstance& a);
+  void check_request(const core::DestroyInstance& a);
+  void check_request(const core::StartJob& a);
 
-  // Whether the driver can make it now: nothing (foreign) came in between.
+  // Whether the driver can create it now: no foreign instance came in between.
   [[nodiscard]] bool can_make(core::GpuId g, core::InstanceId id) const;
-  // A place where somebody else could make an instance now.
+  // A slot where another program could create an instance now.
   [[nodiscard]] bool free_for_foreign(core::GpuId g, mig::Placement p) const;
 };
 

@@ -24,7 +24,8 @@ std::string how_to_replay(std::uint64_t seed, const World& world, const std::str
              "\nreplay: soak --seed ", seed, "\n");
 }
 
-// An action failed, and not one of a move that was being rolled back anyway (its job had ended).
+// An action failed, and was not part of a move that was being rolled back anyway (its job had
+// ended).
 bool fails_move(const core::Node& before, const core::Event& event) {
   const auto* failed = std::get_if<core::ActionFailed>(&event);
   if (failed == nullptr) return false;
@@ -32,7 +33,7 @@ bool fails_move(const core::Node& before, const core::Event& event) {
   return s == core::kNoJob || before.job(s).move != core::MovePhase::kRollingBack;
 }
 
-extern "C" void tell_story(int) {
+extern "C" void print_story(int) {
   if (current == nullptr) return;
   std::fputs(how_to_replay(current_seed, *current, "CHECK failed").c_str(), stderr);
   current = nullptr;
@@ -68,7 +69,7 @@ void World::run() {
 void World::steps(int count) {
   const std::uint64_t end = step_count_ + static_cast<std::uint64_t>(count);
   while (step_count_ < end) {
-    if (random_.chance(350) || !process_next()) happen();
+    if (random_.chance(350) || !process_next()) cause_trouble();
   }
 }
 
@@ -86,7 +87,7 @@ void World::answer(const core::Event& event) {
   later(random_.chance(500) ? Duration::zero() : delay(2000), event);
 }
 
-// The next thing that is due: a wake-up, or the earliest of what is under way.
+// The next due event: a wake-up, or the earliest pending one.
 bool World::process_next() {
   const bool wake_first = wake_ && (pending_.empty() || *wake_ <= pending_.front().due);
   if (wake_first) {
@@ -118,11 +119,11 @@ void World::deliver(const core::Event& event) {
   }
   lines_.push_back({now_, event, {}});
   if (lines_.size() > kStoryLines) lines_.pop_front();
-  visited_.count(scheduler_->node(), event);
+  coverage_.count(scheduler_->node(), event);
   const bool fails_a_move = fails_move(scheduler_->node(), event);
   scheduler_->step(now_, event, actions_);
   if (options_.stepped) options_.stepped(now_, event, actions_);
-  visited_.count(actions_);
+  coverage_.count(actions_);
   record(event, actions_);
   for (const core::Action& action : core::Actions(actions_)) take(action);
   check(actions_);
@@ -175,7 +176,7 @@ std::string World::story() const {
 
 void World::check(const core::Actions& actions) {
   const core::Node& node = scheduler_->node();
-  require(node.job_count() == live_.size(), "a job is over and nobody was told, or the reverse");
+  require(node.job_count() == live_.size(), "a job has ended without a report, or the reverse");
   check_gpus(node);
   check_jobs(node);
   check_queue(*scheduler_);
@@ -191,7 +192,7 @@ std::uint64_t run_world(const WorldOptions& options) {
   World world(options);
   current = &world;
   current_seed = options.seed;
-  std::signal(SIGABRT, tell_story);
+  std::signal(SIGABRT, print_story);
   try {
     world.run();
   } catch (const Broken& broken) {
@@ -208,7 +209,7 @@ std::uint64_t transcript_hash_of(std::uint64_t seed, int steps) {
   return world.transcript_hash();
 }
 
-// Nothing new happens and nothing fails: all that is under way must end.
+// No new events and no failures: everything under way must end.
 void World::settle() {
   calm_ = true;
   for (std::uint32_t g = 0; g < truth_.gpus.size(); ++g) {

@@ -1,7 +1,7 @@
-// World: a random node around the scheduler. It plays body, hardware, users and operators:
-// performs actions after random delays in random order, lets any of them fail, crashes processes,
-// loses GPUs, changes tuning, sends late duplicates; and after every step it checks everything
-// that must hold. One rule: a world is a function of its seed.
+// World: a random node around the scheduler. It plays body, hardware, users and operators: performs
+// actions after random delays in random order, makes any of them fail, crashes processes, loses
+// GPUs, changes tuning, sends late duplicates; and after every step it checks all invariants. A
+// world is a function of its seed.
 #pragma once
 
 #include <array>
@@ -20,17 +20,18 @@ namespace tangram::properties {
 
 struct WorldOptions {
   std::uint64_t seed = 1;
-  int steps = 1000;           // of the random part; settling comes on top
-  bool record_text = false;   // hash the whole transcript, not only keep its end
-  bool full_checks = true;    // every check after every step
-  bool only_dynamic = false;  // never static partitioning
-  // For who looks on: the scheduler before its first step; and every step it has made.
+  int steps = 1000;                   // of the random part, without settling
+  bool record_text = false;           // hash the whole transcript, not only keep its end
+  bool many_requested_moves = false;  // users request moves often, also in cooldowns
+  bool full_checks = true;            // every check after every step
+  bool only_dynamic = false;          // never static partitioning
+  // For observers: the scheduler before its first step; and every step it has made.
   std::function<void(core::Scheduler&)> begun = {};
   std::function<void(Instant, const core::Event&, const core::Actions&)> stepped = {};
 };
 
-// What a world has been through, counted.
-struct Visited {
+// Counts of what a world has covered.
+struct Coverage {
   std::array<int, std::variant_size_v<core::Event>> events{};
   std::array<int, std::variant_size_v<core::Action>> actions{};
   std::array<int, 5> failures{};      // by ActionKind
@@ -39,7 +40,7 @@ struct Visited {
   std::array<int, 4> gpu_news{};      // by GpuNews
   std::array<int, 7> cancelled_in{};  // by MovePhase
 
-  void add(const Visited& other);
+  void add(const Coverage& other);
   void count(const core::Node& before, const core::Event& event);
   void count(const core::Actions& actions);
 };
@@ -56,7 +57,7 @@ class World {
   [[nodiscard]] core::Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] std::uint64_t step_count() const { return step_count_; }
   [[nodiscard]] std::uint64_t transcript_hash() const { return hash_; }
-  [[nodiscard]] std::string story() const;  // the last steps, for people
+  [[nodiscard]] std::string story() const;  // the last steps as text
 
   void deliver(const core::Event& event);        // one step, with all checks
   void exit_job(core::JobId job, bool success);  // its process ends by itself
@@ -66,7 +67,7 @@ class World {
   [[nodiscard]] core::GpuId any_gpu();
   [[nodiscard]] Random& random() { return random_; }
   [[nodiscard]] const std::vector<core::JobId>& live_jobs() const { return live_; }
-  [[nodiscard]] const Visited& visited() const { return visited_; }
+  [[nodiscard]] const Coverage& coverage() const { return coverage_; }
   [[nodiscard]] bool at_rest() const { return pending_.empty(); }
 
  private:
@@ -99,7 +100,7 @@ class World {
   void check(const core::Actions& actions);
   void check_back_off(bool failure, const core::Actions& actions);
 
-  // world_body.cpp: actions asked for, and performed
+  // world_body.cpp: actions requested, and performed
   void take(const core::Action& action);
   void perform(const Perform& p);
   void operator()(const core::CreateInstance& a, bool is_void);
@@ -110,10 +111,11 @@ class World {
   void end_run(core::RunId run, bool success);
   void deliver_pending(const core::Event& event);
 
-  // world_trouble.cpp: what users, operators and chance do
-  void happen();
+  // world_trouble.cpp: users, operators and random failures
+  void cause_trouble();
   void submit();
   void user_acts();
+  bool request_move();
   void operator_acts();
   void hardware_acts();
   void foreign_acts();
@@ -138,8 +140,8 @@ class World {
   std::uint64_t next_job_ = 1;
   std::uint64_t hash_ = 0xCBF29CE484222325U;
   bool calm_ = false;
-  std::size_t crowd_ = 8;     // jobs per GPU at most: only where some room is left moves begin
-  unsigned wildness_ = 1000;  // per mille; in a wild world few moves ever come to their end
+  std::size_t crowd_ = 8;     // maximum of jobs per GPU: moves need free slices
+  unsigned wildness_ = 1000;  // per mille of failures; in a wild world few moves complete
   std::vector<core::JobId> live_;
   std::deque<core::Event> answered_;  // for duplicates
   struct Line {
@@ -156,7 +158,7 @@ class World {
     Instant when{};
   };
   std::vector<Failure> failed_moves_;  // of the last half minute
-  Visited visited_;
+  Coverage coverage_;
 };
 
 // Runs one world. Throws Broken whose text has the seed, the step, the story's end and the command

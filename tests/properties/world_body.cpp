@@ -1,5 +1,5 @@
-// See world.hpp: the body around the scheduler. Actions are checked when they are asked for,
-// performed a while later, and answered a while after that; each may fail.
+// See world.hpp: the body around the scheduler. Actions are checked when they are requested,
+// performed after a delay, and answered after another; each may fail.
 #include <algorithm>
 
 #include "world.hpp"
@@ -22,7 +22,7 @@ bool is_over(core::JobNews news) {
 
 }  // namespace
 
-// What the scheduler asks for (or reports) in a step.
+// Handles the actions and reports of a step.
 void World::take(const core::Action& action) {
   if (const auto* wake = std::get_if<core::WakeAt>(&action)) {
     wake_ = wake->when;
@@ -36,13 +36,13 @@ void World::take(const core::Action& action) {
   }
   Perform p{action};
   if (const auto* create = std::get_if<core::CreateInstance>(&action)) {
-    truth_.asked(*create);
+    truth_.check_request(*create);
     p.epoch = truth_.gpu(create->gpu).epoch;
   } else if (const auto* destroy = std::get_if<core::DestroyInstance>(&action)) {
-    truth_.asked(*destroy);
+    truth_.check_request(*destroy);
     p.epoch = truth_.gpu(destroy->gpu).epoch;
   } else if (const auto* start = std::get_if<core::StartJob>(&action)) {
-    truth_.asked(*start);
+    truth_.check_request(*start);
     p.epoch = truth_.gpu(start->gpu).epoch;
   } else if (!std::holds_alternative<core::SwitchTraffic>(action) &&
              !std::holds_alternative<core::StopJob>(action)) {
@@ -174,8 +174,8 @@ core::JobId World::submit(const std::string& profile, core::JobKind kind) {
   return spec.id;
 }
 
-// Some news are checked against the truth at the last moment: a body does not report what it no
-// longer sees.
+// Some events are checked against the truth at the last moment: a body does not report what has
+// changed since.
 void World::deliver_pending(const core::Event& event) {
   if (const auto* seen = std::get_if<core::ForeignSeen>(&event)) {
     auto& all = truth_.gpu(seen->gpu).instances;
@@ -187,8 +187,8 @@ void World::deliver_pending(const core::Event& event) {
     const auto is = [&](const core::Entry& e) {
       return e.state == core::EntryState::kForeign && e.placement == seen->placement;
     };
-    // Whether the scheduler takes it in (it may hold a promise there) is seen after the step, but
-    // its actions are judged within it.
+    // Whether the scheduler accepts it (the slices may be reserved) is known after the step, but
+    // its actions are checked within it.
     at->seen = false;
     deliver(event);
     const auto entries = scheduler_->node().entries(seen->gpu);

@@ -1,7 +1,8 @@
-// See world.hpp: everything that happens to the scheduler without having been asked for.
+// See world.hpp: all events that the scheduler did not cause.
 #include <algorithm>
 #include <array>
 
+#include "core/restraint.hpp"
 #include "mig/catalog.hpp"
 #include "policies/registry.hpp"
 #include "world.hpp"
@@ -19,8 +20,9 @@ core::GpuId World::any_gpu() {
   return core::GpuId(static_cast<std::uint32_t>(random_.below(truth_.gpus.size())));
 }
 
-void World::happen() {
+void World::cause_trouble() {
   now_ += random_.chance(900) ? delay(2000) : delay(random_.chance(50) ? 7'200'000 : 90'000);
+  if (options_.many_requested_moves && random_.chance(300) && request_move()) return;
   const std::size_t what = random_.below(random_.chance(wildness_) ? 1000 : 620);
   if (what < 400) return submit();
   if (what < 620) return process_acts();
@@ -52,7 +54,7 @@ void World::submit() {
   deliver(core::JobSubmitted{spec});
 }
 
-// Rather one that is moving: that is where it gets difficult.
+// Prefers a moving job: those are the difficult cases.
 core::JobId World::any_job(unsigned moving) {
   const core::Node& node = scheduler_->node();
   if (node.moves_under_way() > 0 && random_.chance(moving)) {
@@ -72,16 +74,32 @@ void World::user_acts() {
     case 0:
       return deliver(core::JobHeld{job, random_.chance(300)});
     case 2:
-      return deliver(core::MoveAsked{.job = job,
-                                     .anywhere = random_.chance(500),
-                                     .gpu = any_gpu(),
-                                     .start = static_cast<std::uint8_t>(random_.below(8)),
-                                     .restrained = random_.chance(500)});
+      return deliver(core::MoveRequested{.job = job,
+                                         .anywhere = random_.chance(500),
+                                         .gpu = any_gpu(),
+                                         .start = static_cast<std::uint8_t>(random_.below(8)),
+                                         .restrained = random_.chance(500)});
     case 1:
       return deliver(core::JobReleased{job, random_.chance(300)});
     default:
       return deliver(core::JobCancelled{job});
   }
+}
+
+// Requests a move as an operator, whom no cooldown restrains; prefers a job in its cooldown.
+// Returns false if no job can move.
+bool World::request_move() {
+  const core::Node& node = scheduler_->node();
+  std::vector<core::JobId> movable;
+  for (const core::JobId job : live_) {
+    const core::JobSlot s = node.find_job(job);
+    if (!core::could_move(node.job(s))) continue;
+    movable.push_back(job);
+    if (core::cooling(node, node.job(s)) && random_.chance(700)) break;
+  }
+  if (movable.empty()) return false;
+  deliver(core::MoveRequested{.job = movable.back()});
+  return true;
 }
 
 void World::operator_acts() {
@@ -153,7 +171,7 @@ void World::alien_acts() {
 }
 
 void World::process_acts() {
-  // A move takes many steps; where jobs live shorter than that, none is ever done.
+  // A move takes many steps; in worlds of short jobs none would complete.
   if (truth_.runs.empty() || !random_.chance(std::max(wildness_, 60U))) return;
   Run run = random_.pick(truth_.runs);
   const core::JobId job = any_job(wildness_ * 7 / 10);
@@ -163,8 +181,8 @@ void World::process_acts() {
   if (run.begun) end_run(run.run, random_.chance(700));
 }
 
-// A late duplicate of an answer. Not of a failed destroy about an instance that is known: that
-// would be a second answer to one question, which a body promises not to give.
+// Sends a late duplicate of an answer. Not of a failed destroy of a known instance: that would be a
+// second answer to one action, which a body does not give.
 void World::duplicate() {
   if (answered_.empty()) return;
   const core::Event event = random_.pick(answered_);

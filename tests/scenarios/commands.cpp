@@ -1,4 +1,4 @@
-// See commands.hpp: the table of input lines, and those about the node, jobs and time.
+// See commands.hpp: the table of input lines, and the lines about the node, jobs and time.
 #include "commands.hpp"
 
 #include <iterator>
@@ -186,22 +186,22 @@ Result<void> Commands::cancel(Words& words) {
 Result<void> Commands::move(Words& words) {
   const auto id = job_id(words);
   if (!id) return std::unexpected(id.error());
-  core::MoveAsked asked{.job = *id, .anywhere = !words.take("to")};
-  if (!asked.anywhere) {
+  core::MoveRequested request{.job = *id, .anywhere = !words.take("to")};
+  if (!request.anywhere) {
     const auto gpu = gpu_id(words);
     if (!gpu) return std::unexpected(gpu.error());
     if (auto ok = words.expect("at"); !ok) return ok;
     const auto start = words.number("a start");
     if (!start) return std::unexpected(start.error());
-    asked.gpu = *gpu;
-    asked.start = static_cast<std::uint8_t>(*start);
+    request.gpu = *gpu;
+    request.start = static_cast<std::uint8_t>(*start);
   }
-  asked.restrained = words.take("as");
-  if (asked.restrained) {
+  request.restrained = words.take("as");
+  if (request.restrained) {
     if (auto ok = words.expect("owner"); !ok) return ok;
   }
   if (auto ok = words.end(); !ok) return ok;
-  return world_.send(asked);
+  return world_.send(request);
 }
 
 Result<void> Commands::hold(Words& words) {

@@ -1,5 +1,4 @@
-// Commands: what the input lines of a scenario mean. One rule: a line either does exactly what it
-// says or gives an error; nothing is guessed.
+// Commands: executes the input lines of a scenario. Invalid or ambiguous lines are errors.
 #pragma once
 
 #include <string>
@@ -33,7 +32,7 @@ class Commands {
   Result<void> release(Words& words);
   Result<void> options(Words& words);  // key value … into tuning_
 
-  // commands_gpus.cpp: GPUs and what is seen of them
+  // commands_gpus.cpp: GPUs and their observations
   Result<void> cordon(Words& words);
   Result<void> uncordon(Words& words);
   Result<void> drain(Words& words);

@@ -124,7 +124,7 @@ Result<void> Commands::failed(Words& words) {
   return answer(*kind, words, true);
 }
 
-// "exit job 1 [replica] success|failure": asked to or not.
+// "exit job 1 [replica] success|failure": requested or not.
 Result<void> Commands::exit(Words& words) {
   const auto job = job_id(words);
   if (!job) return std::unexpected(job.error());
@@ -141,7 +141,7 @@ Result<void> Commands::exit(Words& words) {
   return world_.exit(*job, run, success);
 }
 
-// An event that comes when nobody awaits it: "late created i1 on gpu 0", "late ready r1 of job 1".
+// An unexpected event: "late created i1 on gpu 0", "late ready r1 of job 1".
 Result<void> Commands::late(Words& words) {
   const auto what = words.next("what is late");
   if (!what) return std::unexpected(what.error());
@@ -177,7 +177,7 @@ Result<void> Commands::late(Words& words) {
   return invalid(cat("nothing called ", tangram::quoted(*what), " can be late."));
 }
 
-// "removed i1 on gpu 0": by somebody, whoever uses it.
+// "removed i1 on gpu 0": by another program, even if in use.
 Result<void> Commands::removed(Words& words) {
   const auto number = numbered(words, 'i');
   if (!number) return std::unexpected(number.error());

@@ -1,4 +1,4 @@
-// See commands.hpp: the input lines about GPUs and what is seen of them, and `show`.
+// See commands.hpp: the input lines about GPUs and their observations, and `show`.
 #include "base/text.hpp"
 #include "commands.hpp"
 #include "core/transcript.hpp"

@@ -1,5 +1,5 @@
-// Every scenario beside this file, one test each: the story must go as it is written. Regenerate
-// with TANGRAM_REGENERATE=1, then read what changed as carefully as code.
+// Every scenario in this folder, one test each: the results must be as written. Regenerate with
+// TANGRAM_REGENERATE=1, then review the difference as carefully as code.
 #include "scenario.hpp"
 
 #include <algorithm>

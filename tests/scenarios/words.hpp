@@ -1,5 +1,5 @@
-// Words: one input line of a scenario, taken apart word by word. One rule: whoever asks for a word
-// that is not there gets an error that says what was expected.
+// Words: one input line of a scenario, split into words. Reading a missing word is an error that
+// says what was expected.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class Words {
   explicit Words(std::string_view line);  // "a=b" counts as two words
 
   [[nodiscard]] bool done() const { return at_ == words_.size(); }
-  // Goes past the words if they are next, all of them.
+  // Skips the words if all of them are next.
   bool take(std::string_view words);
   Result<void> expect(std::string_view words);
   Result<std::string> next(std::string_view what);

@@ -11,7 +11,7 @@
 namespace tangram::scenario {
 namespace {
 
-constexpr int kMostAnswers = 10'000;  // more than any scenario needs: it would never end
+constexpr int kMaxAnswers = 10'000;  // more than any scenario needs
 
 }  // namespace
 
@@ -44,7 +44,7 @@ Result<void> World::send(const core::Event& event) {
   return by_itself_ ? answer_all() : Result<void>{};
 }
 
-// With whatever runs in it, which the body ends.
+// Removes the instance with its run, which the body ends.
 Result<void> World::remove(core::GpuId gpu, core::InstanceId instance) {
   instances_.erase(instance);
   std::erase_if(runs_, [&](const auto& each) { return each.second.instance == instance; });
@@ -52,12 +52,12 @@ Result<void> World::remove(core::GpuId gpu, core::InstanceId instance) {
 }
 
 Result<void> World::send_again() {
-  if (!last_) return invalid("nothing has happened yet.");
+  if (!last_) return invalid("no event yet.");
   return send(core::Event(*last_));
 }
 
 Result<void> World::wake() {
-  if (!wake_at_) return invalid("the scheduler has not asked to be woken.");
+  if (!wake_at_) return invalid("no wake-up is outstanding.");
   now_ = std::max(now_, *wake_at_);
   wake_at_.reset();
   return send(core::WakeUp{});
@@ -72,7 +72,7 @@ Result<void> World::pass_time_until(Instant when) {
   return {};
 }
 
-// The body ends the runs on a lost GPU by itself, and nothing there is ever answered.
+// The body ends the runs on a lost GPU by itself, and gives no answers about it.
 Result<void> World::lose(core::GpuId gpu) {
   std::erase_if(runs_, [&](const auto& run) { return run.second.gpu == gpu; });
   std::erase_if(instances_, [&](const auto& i) { return i.second.gpu == gpu; });
@@ -85,7 +85,7 @@ Result<void> World::lose(core::GpuId gpu) {
   return send(core::GpuHealth{gpu, core::Health::kLost});
 }
 
-// Where somebody else's instance stands, none of ours can be any more: they removed it.
+// A foreign instance replaces an overlapping one of Tangram's: another program removed that.
 Result<void> World::foreign_seen(core::GpuId gpu, mig::Placement placement) {
   const mig::Model& model = node().model(gpu);
   std::erase_if(instances_, [&](const auto& i) {
@@ -113,7 +113,7 @@ bool World::fails(core::ActionKind kind) {
 
 Result<void> World::answer_all() {
   for (int answers = 0; !open_.empty(); ++answers) {
-    if (answers == kMostAnswers) return invalid("this goes on for ever.");
+    if (answers == kMaxAnswers) return invalid("endless loop of answers.");
     const Open open = open_.front();
     open_.pop_front();
     if (auto ok = perform(open, false); !ok) return ok;
@@ -132,20 +132,20 @@ Result<void> World::answer(const Wanted& wanted, bool fail) {
 
 Result<void> World::perform(const Open& open, bool fail) {
   using core::ActionKind;
-  const auto told = [&](ActionKind kind) { return fail || fails(kind); };
+  const auto should_fail = [&](ActionKind kind) { return fail || fails(kind); };
   if (const auto* a = std::get_if<core::CreateInstance>(&open.action)) {
-    return perform(*a, told(ActionKind::kCreateInstance));
+    return perform(*a, should_fail(ActionKind::kCreateInstance));
   }
   if (const auto* a = std::get_if<core::DestroyInstance>(&open.action)) {
-    return perform(*a, told(ActionKind::kDestroyInstance));
+    return perform(*a, should_fail(ActionKind::kDestroyInstance));
   }
   if (const auto* a = std::get_if<core::StartJob>(&open.action)) {
-    return perform(*a, told(ActionKind::kStartJob));
+    return perform(*a, should_fail(ActionKind::kStartJob));
   }
   if (const auto* a = std::get_if<core::StopJob>(&open.action)) {
-    return perform(*a, told(ActionKind::kStopJob));
+    return perform(*a, should_fail(ActionKind::kStopJob));
   }
-  return perform_switch(open, !open.switched && told(ActionKind::kSwitchTraffic));
+  return perform_switch(open, !open.switched && should_fail(ActionKind::kSwitchTraffic));
 }
 
 Result<void> World::perform(const core::CreateInstance& a, bool fail) {
@@ -172,7 +172,7 @@ Result<void> World::perform(const core::StartJob& a, bool fail) {
 }
 
 Result<void> World::perform(const core::StopJob& a, bool fail) {
-  if (!runs_.contains(a.run)) return {};  // gone by itself, as was told
+  if (!runs_.contains(a.run)) return {};  // it has exited, as reported
   if (fail) return step(core::ActionFailed{core::ActionKind::kStopJob, {}, {}, a.job, a.run});
   runs_.erase(a.run);
   return step(core::JobExited{a.job, a.run, true});

@@ -1,8 +1,7 @@
-// World: the tiny body around the scheduler in a scenario. It performs every action at once and
-// answers in order, one answer at a time, until nothing is left to do; unless it was told to fail
-// or to leave the answers to the scenario. Beside that it keeps its own book of what the hardware
-// would have, and holds every action against it. One rule: it knows the scheduler only through
-// events and actions; its book is never read from the scheduler's state.
+// World: the body around the scheduler in a scenario. It performs every action at once and answers
+// in order, one at a time, until nothing is left to do, unless it is set to fail or to leave the
+// answers to the scenario. It also keeps its own record of the hardware and checks every action
+// against it. It knows the scheduler through events and actions only.
 #pragma once
 
 #include <array>
@@ -21,7 +20,7 @@ namespace tangram::scenario {
 
 class World {
  public:
-  // The transcript goes to the end of `out`.
+  // The transcript is appended to `out`.
   explicit World(std::string& out) : out_(out) {}
 
   Result<void> set_up(const core::Tuning& tuning, core::Partitioning partitioning);
@@ -30,12 +29,12 @@ class World {
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] std::optional<Instant> wake_at() const { return wake_at_; }
 
-  // One event, and whatever follows from it.
+  // Handles one event and all that follow from it.
   Result<void> send(const core::Event& event);
   Result<void> remove(core::GpuId gpu, core::InstanceId instance);
-  Result<void> send_again();                   // the last event once more
-  Result<void> pass_time_until(Instant when);  // with every wake-up on the way
-  Result<void> wake();                         // at the WakeAt that is out
+  Result<void> send_again();                   // repeats the last event
+  Result<void> pass_time_until(Instant when);  // with every wake-up in between
+  Result<void> wake();                         // at the outstanding WakeAt
   Result<void> lose(core::GpuId gpu);
   Result<void> foreign_seen(core::GpuId gpu, mig::Placement placement);
 
@@ -43,16 +42,16 @@ class World {
   Result<void> answer_by_itself(bool yes);
   void fail_next(core::ActionKind kind, int times);
   using Wanted = std::function<bool(const core::Action&)>;
-  // By hand: answers the first open action that is wanted; an error if there is none.
+  // By hand: answers the first matching open action; an error if there is none.
   Result<void> answer(const Wanted& wanted, bool fail);
-  // A run ends without being asked.
+  // A run ends by itself.
   Result<void> exit(core::JobId job, core::RunId run, bool success);
   [[nodiscard]] std::optional<mig::Placement> placement_of(core::InstanceId id) const;
 
  private:
   struct Open {
     core::Action action;
-    bool switched = false;  // a switch whose drain is still to be told
+    bool switched = false;  // a switch whose drain is not reported yet
   };
   struct Instance {
     core::GpuId gpu;

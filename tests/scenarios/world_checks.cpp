@@ -1,4 +1,4 @@
-// See world.hpp: what must hold after every step of every scenario, whatever its transcript says.
+// See world.hpp: the invariants after every step of every scenario, independent of its transcript.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -7,7 +7,7 @@
 
 namespace tangram::scenario {
 
-// Takes note of an action that wants an answer, after holding it against the book.
+// Records an action that needs an answer, after checking it against the hardware record.
 Result<void> World::note(const core::Action& action) {
   Result<void> ok;
   if (const auto* a = std::get_if<core::WakeAt>(&action)) {
@@ -28,7 +28,7 @@ Result<void> World::note(const core::Action& action) {
 }
 
 Result<void> World::check_action(const core::CreateInstance& a) const {
-  if (node().gpu(a.gpu).health == core::Health::kLost) return invalid("asked of a lost GPU.");
+  if (node().gpu(a.gpu).health == core::Health::kLost) return invalid("action on a lost GPU.");
   const mig::Model& model = node().model(a.gpu);
   for (const auto& [id, there] : instances_) {
     if (there.gpu != a.gpu) continue;
@@ -40,7 +40,7 @@ Result<void> World::check_action(const core::CreateInstance& a) const {
 }
 
 Result<void> World::check_action(const core::DestroyInstance& a) const {
-  if (node().gpu(a.gpu).health == core::Health::kLost) return invalid("asked of a lost GPU.");
+  if (node().gpu(a.gpu).health == core::Health::kLost) return invalid("action on a lost GPU.");
   if (!instances_.contains(a.instance)) {
     return invalid(cat("i", a.instance.value(), " is destroyed but does not exist."));
   }
@@ -53,7 +53,7 @@ Result<void> World::check_action(const core::DestroyInstance& a) const {
 }
 
 Result<void> World::check_action(const core::StartJob& a) const {
-  if (node().gpu(a.gpu).health == core::Health::kLost) return invalid("asked of a lost GPU.");
+  if (node().gpu(a.gpu).health == core::Health::kLost) return invalid("action on a lost GPU.");
   if (!instances_.contains(a.instance)) {
     return invalid(cat("r", a.run.value(), " is started where there is no instance."));
   }
@@ -65,7 +65,7 @@ Result<void> World::check_action(const core::StartJob& a) const {
   return {};
 }
 
-// Nothing that occupies overlaps, and neither does anything the driver has.
+// No two entries that occupy slices overlap, and no two instances of the driver.
 Result<void> World::check_gpus() const {
   for (std::uint32_t g = 0; g < node().gpu_count(); ++g) {
     const mig::Model& model = node().model(core::GpuId(g));

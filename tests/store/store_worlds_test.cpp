@@ -1,41 +1,44 @@
-// The store behind random worlds with every kind of failure: each batch of steps is committed as
-// the daemon would; now and then the store is opened anew, must give back the very scheduler, and
-// its journal must lead there. One rule: a world is a function of its seed.
+// Property test: the store behind random worlds with every kind of failure. Each batch is committed
+// as by the daemon; now and then the store is reopened, must return exactly the same scheduler, and
+// replaying its journal must lead to that state. A world depends only on its seed.
 #include <memory>
 
 #include <gtest/gtest.h>
 
 #include "core/saved.hpp"
-#include "files/test_folder.hpp"
 #include "store/decisions.hpp"
 #include "store/replay.hpp"
+#include "tests/support/os/folder.hpp"
 #include "world.hpp"
 
 namespace tangram::properties {
 namespace {
 
-// Writes down what it sees of a world.
-class Scribe {
+// Commits the steps of a world to a store.
+class StoreRecorder {
  public:
-  Scribe(std::string path, std::uint64_t seed) : path_(std::move(path)), random_(seed) { open(); }
+  StoreRecorder(std::string path, std::uint64_t seed) : path_(std::move(path)), random_(seed) {
+    open();
+  }
 
-  [[nodiscard]] WorldOptions options(WorldOptions of) {
-    of.begun = [this](core::Scheduler& s) {
+  // Returns the options with callbacks that record the world in the store.
+  [[nodiscard]] WorldOptions record(WorldOptions options) {
+    options.begun = [this](core::Scheduler& s) {
       scheduler_ = &s;
       s.track_changes();
       changes_.first_tuning = s.node().tuning();
     };
-    of.stepped = [this](Instant now, const core::Event& event, const core::Actions& actions) {
+    options.stepped = [this](Instant now, const core::Event& event, const core::Actions& actions) {
       changes_.steps.push_back({0, now, {}, event, {}});
       changes_.steps.back().decisions = store::decisions_text(scheduler_->node(), actions);
       if (random_.chance(80)) commit();
-      if (random_.chance(5)) trim();
-      if (random_.chance(8)) compare();
+      if (random_.chance(5)) apply_retention();
+      if (random_.chance(8)) check();
     };
-    return of;
+    return options;
   }
-  // Everything is in the store, and the journal says how it came about.
-  void compare() {
+  // The store contains the scheduler's state, and replaying the journal leads to it.
+  void check() {
     commit();
     open();
     const auto contents = store_->load(0);
@@ -58,8 +61,8 @@ class Scribe {
     if (!done) throw Broken(done.error().message);
     changes_ = {};
   }
-  void trim() {
-    while (store_->trim({.most_steps = random_.below(300)})->more) {
+  void apply_retention() {
+    while (store_->apply_retention({.most_steps = random_.below(300)})->more) {
     }
   }
 
@@ -75,12 +78,12 @@ class StoreWorlds : public ::testing::TestWithParam<int> {};
 TEST_P(StoreWorlds, TablesAndJournalFollow) {
   for (int i = 0; i < 5; ++i) {
     const auto seed = static_cast<std::uint64_t>(GetParam() * 5 + i + 1);
-    const files::testing::Folder folder;
-    Scribe scribe(folder.at("tangram.db"), seed ^ 0x570BEU);
-    World world(scribe.options({.seed = seed, .steps = 600, .full_checks = false}));
+    const os::testing::Folder folder;
+    StoreRecorder recorder(folder.at("tangram.db"), seed ^ 0x570BEU);
+    World world(recorder.record({.seed = seed, .steps = 600, .full_checks = false}));
     try {
       world.run();
-      scribe.compare();
+      recorder.check();
     } catch (const Broken& broken) {
       FAIL() << world.story() << broken.what() << "\nseed " << seed;
     }

@@ -1,6 +1,6 @@
-//! A Rust program on NVML, written as its users write one: the safe crate for what it covers, the raw
-//! bindings for MIG. It exists to show that bindings made from NVIDIA's header fit the emulated library.
-//! One rule: it knows nothing of Tangram and prints only what the crates return.
+//! A Rust program that uses NVML through the safe crate where it suffices, and through the raw bindings
+//! for MIG. Shows that bindings generated from NVIDIA's header work with the emulated library. It knows
+//! nothing of Tangram and prints only what the crates return.
 //!
 //!     nvml-peer list            GPUs, their MIG devices, memory and processes
 //!     nvml-peer walk GPU NAME   create an instance of this profile, show it, destroy it again

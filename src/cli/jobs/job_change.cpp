@@ -1,0 +1,88 @@
+// `tangram cancel`, `tangram hold` and `tangram release`. All jobs are tried even if one fails; the
+// first error is reported at the end.
+#include <boost/json/array.hpp>
+
+#include "base/text.hpp"
+#include "cli/client/daemon_link.hpp"
+#include "text/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct Options {
+  DaemonOptions daemon;
+  std::vector<std::string> jobs;
+};
+
+std::string cancelled_text(const api::JobView& job) {
+  return is_terminal(job.state) ? cat("is ", name_of(job.state)) : "is stopping";
+}
+
+std::string state_text(const api::JobView& job) {
+  return cat("is ", name_of(job.state), job.reason.empty() ? "" : ": ", job.reason);
+}
+
+using Text = std::string (*)(const api::JobView&);
+
+Result<void> change(const Options& options, std::string_view action, Text text, Command& command,
+                    Output& out) {
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto ids = resolve_jobs(*client, options.jobs);
+  if (!ids) return std::unexpected(ids.error());
+  boost::json::array documents;
+  std::optional<Error> first;
+  for (const std::uint64_t id : *ids) {
+    auto reply = client->request("POST", cat("/v1/jobs/", id, "/", action));
+    if (!reply) {
+      if (!first) first = reply.error();
+      continue;
+    }
+    const auto job = api::read_job_view(reply->body);
+    if (!job) return std::unexpected(job.error());
+    if (!command.json) out.line(cat("job ", id, " ", text(*job)));
+    documents.push_back(std::move(reply->body));
+  }
+  if (first) return std::unexpected(*first);
+  if (command.json) out.add(text::json_text(documents));
+  return {};
+}
+
+Result<void> cancel(const Options& options, Command& command, Output& out) {
+  return change(options, "cancel", cancelled_text, command, out);
+}
+Result<void> hold(const Options& options, Command& command, Output& out) {
+  return change(options, "hold", state_text, command, out);
+}
+Result<void> release(const Options& options, Command& command, Output& out) {
+  return change(options, "release", state_text, command, out);
+}
+
+Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
+              Result<void> (*action)(const Options&, Command&, Output&)) {
+  const auto options = std::make_shared<Options>();
+  Verb verb = add_daemon_verb(app, command, name, help, options, action);
+  verb->add_option("JOB", options->jobs, "Job numbers")->required();
+  return verb;
+}
+
+}  // namespace
+
+void add_cancel(Verb& app, Command& command) {
+  add_verb(app, command, "cancel", "Stop jobs or remove them from the queue", cancel)
+      ->footer("Example:\n  tangram cancel $(tangram ps -q --name train)");
+}
+
+void add_hold(Verb& app, Command& command) {
+  add_verb(app, command, "hold", "Keep queued jobs from starting", hold)
+      ->footer(
+          "Example:\n  tangram hold 17 18\n"
+          "Only a queued job can be held; jobs behind it may start before it.");
+}
+
+void add_release(Verb& app, Command& command) {
+  add_verb(app, command, "release", "Allow held jobs to start again", release)
+      ->footer("Example:\n  tangram release 17");
+}
+
+}  // namespace tangram::cli

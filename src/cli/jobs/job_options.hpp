@@ -1,0 +1,34 @@
+// The options that describe a job, shared by `tangram submit` and `tangram run`, and the request
+// made from them. Values are validated with the same code as in the daemon before anything is sent.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/job.hpp"
+#include "base/error.hpp"
+#include "cli/command/verbs.hpp"
+
+namespace tangram::cli {
+
+struct JobOptions {
+  std::string profile, gpu_memory, name, kind, probe, probe_interval, probe_timeout, probe_deadline;
+  std::string endpoint, host, drain, move, move_signal, move_deadline;
+  std::string grace, restart, time_limit, memory, directory, umask, env_file;
+  std::optional<int> port, max_restarts;
+  std::optional<double> cpus;
+  std::vector<std::string> labels, env, rlimits, endpoint_options, command;
+  bool service = false;
+  bool forwarded = false;
+  bool pin = false;
+  bool clean_env = false;
+  bool hold = false;
+};
+
+void add_job_options(Verb& verb, JobOptions& options);
+// `trailing`: the words after "--", appended to the command. Errors name the option.
+[[nodiscard]] Result<api::JobRequest> job_request(const JobOptions& options,
+                                                  const std::vector<std::string>& trailing);
+
+}  // namespace tangram::cli

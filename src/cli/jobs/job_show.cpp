@@ -1,0 +1,155 @@
+// `tangram show`: prints the details of jobs.
+#include <boost/json/array.hpp>
+
+#include "api/signals.hpp"
+#include "base/text.hpp"
+#include "cli/client/daemon_link.hpp"
+#include "cli/client/job_text.hpp"
+#include "cli/client/watch.hpp"
+#include "text/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct Options {
+  DaemonOptions daemon;
+  std::vector<std::string> jobs;
+};
+
+class Facts {
+ public:
+  void add(std::string_view name, const std::string& value) {
+    if (!value.empty()) table_.row({Cell(cat("  ", name), Style::kDim), terminal_safe(value)});
+  }
+  void print(Output& out) const { table_.print(out); }
+
+ private:
+  Table table_{{{"", Align::kLeft, 0}, {""}}};
+};
+
+std::string labels_text(const api::JobRequest& request) {
+  std::string text;
+  for (const auto& [name, value] : request.labels) {
+    text += cat(text.empty() ? "" : " ", name, '=', value);
+  }
+  return text;
+}
+
+// Empty for an outline, which does not include the move options.
+std::string moves_text(const api::JobView& job) {
+  if (job.outline) return "";
+  const api::MoveOptions& move = job.request.move;
+  switch (api::move_method(job.request)) {
+    case api::MoveMethod::kReplica:
+      return "by replica";
+    case api::MoveMethod::kCheckpoint:
+      return cat("by checkpoint on ", api::signal_name(move.signal), ", within ",
+                 api::duration_text(move.deadline));
+    case api::MoveMethod::kNever:
+      break;
+  }
+  return move.way ? "never (pinned)" : "never";
+}
+
+// How the run came to its slot. The API says "asked" for a move that a person requested.
+std::string how_text(const std::string& how) {
+  return how == "asked" ? "manual" : terminal_safe(how);
+}
+
+void print_places(const std::vector<api::RunRecord>& places, Output& out) {
+  if (places.empty()) return;
+  out.line();
+  out.line(out.paint("PLACES", Style::kBold));
+  Table table({{"RUN", Align::kRight, 2}, {"PLACE"}, {"HOW"}, {"SINCE"}, {"UNTIL"}, {"RESULT"}});
+  const auto result = [](const api::RunRecord& place) {
+    return cat(place.result, place.cut == 0 ? "" : cat(", ", place.cut, " cut"));
+  };
+  const auto moment = [](const std::optional<api::WallTime>& when) {
+    return when ? local_text(*when) : "-";
+  };
+  for (const api::RunRecord& place : places) {
+    table.row({place.run ? std::to_string(*place.run) : "-", cat(place.gpu, '@', place.start),
+               how_text(place.how), moment(place.started), moment(place.ended),
+               terminal_safe(result(place))});
+  }
+  table.print(out);
+  for (const api::RunRecord& place : places) {  // reasons on their own lines, not wrapped
+    if (place.reason.empty()) continue;
+    out.line(cat("  ", place.gpu, '@', place.start, ": ", terminal_safe(place.reason)));
+  }
+}
+
+void print(const api::JobView& job, Output& out) {
+  const api::JobRequest& r = job.request;
+  const Cell state = state_cell(job);
+  out.line(cat(out.paint(cat("job ", job.id), Style::kBold), "  ", terminal_safe(r.name), "  ",
+               out.paint(state.text, state.style)));
+  Facts facts;
+  const auto moment = [](const std::optional<api::WallTime>& when) {
+    return when ? local_text(*when) : "";
+  };
+  facts.add("reason", job.reason);
+  facts.add("ended with", end_text(job));
+  facts.add("user", cat(job.user, " (", job.uid, ")"));
+  facts.add("command", shell_text(r.command));
+  facts.add("directory", r.directory);
+  facts.add("profile", job.profile);
+  if (job.gpu)
+    facts.add("place", cat("GPU ", *job.gpu, job.start ? cat(", slice ", *job.start) : ""));
+  facts.add("instance", job.mig_uuid);
+  facts.add("process", job.pid ? std::to_string(*job.pid) : "");
+  facts.add("kind", std::string(name_of(r.kind)));
+  facts.add("port", job.port ? std::to_string(*job.port) : "");
+  facts.add("address", job.address);
+  facts.add("moves", moves_text(job));
+  facts.add("labels", labels_text(r));
+  if (r.restart != api::Restart::kNever) {
+    facts.add("restart", cat(name_of(r.restart), ", ", job.restarts, " of ", r.max_restarts));
+  }
+  facts.add("time limit", r.time_limit ? api::duration_text(*r.time_limit) : "");
+  facts.add("submitted", local_text(job.submitted));
+  facts.add("started", moment(job.started));
+  facts.add("ended", moment(job.ended));
+  if (job.started) {
+    facts.add(job.ended ? "ran for" : "runs for",
+              age_text(job.ended.value_or(now()) - *job.started));
+  }
+  facts.print(out);
+  print_places(job.places, out);
+}
+
+Result<void> show(const Options& options, Command& command, Output& out) {
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const auto ids = resolve_jobs(*client, options.jobs);
+  if (!ids) return std::unexpected(ids.error());
+  boost::json::array documents;
+  for (const std::uint64_t id : *ids) {
+    const auto reply = client->request("GET", cat("/v1/jobs/", id));
+    if (!reply) return std::unexpected(reply.error());
+    documents.push_back(reply->body);
+  }
+  if (command.json) {
+    out.add(text::json_text(documents.size() == 1 ? documents.front() : documents));
+    return {};
+  }
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const auto job = api::read_job_view(documents[i]);
+    if (!job) return std::unexpected(job.error());
+    if (i > 0) out.line();
+    print(*job, out);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_show(Verb& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  Verb verb = add_daemon_verb(app, command, "show", "Show details of a job", options, show);
+  verb->add_option("JOB", options->jobs, "Job numbers")->required();
+  add_watch_option(*verb, command);
+  verb->footer("Examples:\n  tangram show 17\n  tangram show 17 18 --json");
+}
+
+}  // namespace tangram::cli

@@ -1,0 +1,71 @@
+// `tangram submit`: submits a job and prints its ID.
+#include <unistd.h>
+
+#include <boost/json/object.hpp>
+
+#include "base/text.hpp"
+#include "cli/client/daemon_link.hpp"
+#include "cli/jobs/job_options.hpp"
+#include "cli/jobs/job_waiter.hpp"
+#include "text/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+struct Options {
+  DaemonOptions daemon;
+  JobOptions job;
+  bool wait = false;
+};
+
+Result<void> wait_until_over(std::string socket, http::Client client, std::uint64_t id,
+                             Command& command) {
+  const auto job = JobWaiter(std::move(socket), std::move(client)).wait_until(id, "over");
+  if (!job) return std::unexpected(job.error());
+  command.exit_code = exit_code_of(**job);
+  return {};
+}
+
+Result<void> submit(const Options& options, Command& command, Output& out) {
+  const auto request = job_request(options.job, command.trailing);
+  if (!request) return std::unexpected(request.error());
+  auto client = connect(options.daemon);
+  if (!client) return std::unexpected(client.error());
+  const std::string socket = socket_of(options.daemon);
+  const auto id = submit_job(*client, socket, *request);
+  if (!id) return std::unexpected(id.error());
+  if (command.json) {
+    out.add(text::json_text(boost::json::object{{"id", *id}}));
+  } else {
+    out.line(cat("job ", *id, " submitted"));
+    if (::isatty(STDOUT_FILENO) == 1) {
+      out.line(out.paint(cat("  tangram logs -f ", *id, "   print its output"), Style::kDim));
+      out.line(out.paint(cat("  tangram show ", *id, "      show its state"), Style::kDim));
+    }
+  }
+  if (!options.wait) return {};
+  if (auto ok = out.flush(); !ok) return ok;  // print the ID before waiting for the job
+  return wait_until_over(socket, std::move(*client), *id, command);
+}
+
+}  // namespace
+
+void add_submit(Verb& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  Verb verb = app.add_subcommand("submit", "Submit a job and print its ID");
+  add_job_options(*verb, options->job);
+  verb->add_flag("--wait", options->wait, "Wait until the job ends and exit with its code");
+  add_daemon_options(*verb, options->daemon);
+  add_output_options(*verb, command);
+  verb->footer(
+      "Examples:\n"
+      "  tangram submit -p 1g.5gb -- python train.py --epochs 3\n"
+      "  tangram submit --gpu-memory 8GiB --service --probe http:/health -- ./serve\n"
+      "The job inherits the environment, the directory and the umask of this command.");
+  verb->callback([&command, options] {
+    if (options->wait) command.failure_code = kOwnFailure;
+    command.run = [&command, options](Output& out) { return submit(*options, command, out); };
+  });
+}
+
+}  // namespace tangram::cli

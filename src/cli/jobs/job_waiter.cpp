@@ -1,0 +1,94 @@
+// See job_waiter.hpp.
+#include "cli/jobs/job_waiter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <sys/random.h>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "cli/client/daemon_link.hpp"
+#include "cli/client/log_copy.hpp"
+
+namespace tangram::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A random idempotency key.
+Result<std::string> make_idempotency_key() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return failed("cannot get random bytes (getrandom) for the idempotency key.");
+  }
+  return fmt::format("tangram-{:02x}", fmt::join(bytes, ""));
+}
+
+milliseconds time_left(std::optional<JobWaiter::Clock::time_point> deadline, milliseconds most) {
+  if (!deadline) return most;
+  const auto left = std::chrono::ceil<milliseconds>(*deadline - JobWaiter::Clock::now());
+  return std::clamp(left, milliseconds(0), most);
+}
+
+}  // namespace
+
+// A daemon that closes the connection at once three times in a row is not restarting: give up.
+Result<std::uint64_t> submit_job(http::Client& client, const std::string& socket,
+                                 const api::JobRequest& request) {
+  const auto key = make_idempotency_key();
+  if (!key) return std::unexpected(key.error());
+  constexpr int kMostFailures = 3;
+  for (int failures = 0;;) {
+    const auto begin = JobWaiter::Clock::now();
+    const auto reply =
+        client.request("POST", "/v1/jobs", to_json(request), http::Client::kDefaultTimeout, *key);
+    if (reply) return reply->body.at("id").to_number<std::uint64_t>();
+    if (reply.error().code != ErrorCode::kUnavailable) return std::unexpected(reply.error());
+    failures = JobWaiter::Clock::now() - begin < std::chrono::seconds(1) ? failures + 1 : 1;
+    if (failures == kMostFailures) return std::unexpected(reply.error());
+    pause_between_attempts();
+    auto again = reconnect(socket, kRestartPatience);
+    if (!again) return std::unexpected(again.error());
+    client = std::move(*again);
+  }
+}
+
+Result<std::optional<api::JobView>> JobWaiter::wait_until(
+    std::uint64_t id, std::string_view state, std::optional<Clock::time_point> deadline) {
+  milliseconds interval = std::chrono::seconds(1);
+  while (true) {
+    auto job = wait_for(client_, id, state, time_left(deadline, interval));
+    if (job && *job) return job;
+    if (job) {
+      failing_since_.reset();
+      interval = std::chrono::seconds(10);
+    } else if (auto ok = recover(id, job.error(), deadline); !ok) {
+      return std::unexpected(ok.error());
+    }
+    if (deadline && Clock::now() >= *deadline) return std::nullopt;
+    if (!job || !on_waiting) continue;
+    if (const auto now = get_job(client_, id)) on_waiting(*now);
+  }
+}
+
+// Reconnects after `error`. Connections that are accepted and closed at once count as an absent
+// daemon: the time since the last good reply is limited.
+Result<void> JobWaiter::recover(std::uint64_t id, const Error& error,
+                                std::optional<Clock::time_point> deadline) {
+  if (error.code != ErrorCode::kUnavailable) return std::unexpected(error);
+  const auto now = Clock::now();
+  if (!failing_since_) failing_since_ = now;
+  const auto left = kRestartPatience - std::chrono::floor<milliseconds>(now - *failing_since_);
+  auto again = reconnect(socket_, time_left(deadline, std::max(left, milliseconds(0))));
+  if (!again && deadline && Clock::now() >= *deadline) return {};
+  if (!again || left.count() <= 0) {
+    return failed(cat(again ? error.message : again.error().message, " Job ", id,
+                      " continues; see `tangram show ", id, "`."));
+  }
+  client_ = std::move(*again);
+  pause_between_attempts();
+  return {};
+}
+
+}  // namespace tangram::cli

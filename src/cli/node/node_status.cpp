@@ -1,0 +1,88 @@
+// `tangram status`: the daemon's health, and how many instances of each profile are free.
+#include <boost/json/object.hpp>
+
+#include "api/node.hpp"
+#include "base/text.hpp"
+#include "cli/client/daemon_link.hpp"
+#include "cli/client/job_text.hpp"
+#include "cli/client/log_copy.hpp"
+#include "cli/client/watch.hpp"
+#include "text/json_text.hpp"
+
+namespace tangram::cli {
+namespace {
+
+void print(const api::StatusView& s, Output& out) {
+  out.line(cat(out.paint(cat("tangramd ", terminal_safe(s.version)), Style::kBold), "  process ",
+               s.pid, ", since ", local_text(s.since), s.emulated ? "  (emulated GPUs)" : ""));
+  Table facts({{"", Align::kLeft, 0}, {""}});
+  const auto add = [&](std::string_view name, const std::string& value,
+                       Style style = Style::kPlain) {
+    if (!value.empty())
+      facts.row({Cell(cat("  ", name), Style::kDim), Cell(terminal_safe(value), style)});
+  };
+  add("jobs",
+      cat(s.running, " running, ", s.queued, " queued, ", s.held, " held, ", s.over, " finished"));
+  add("GPUs", cat(s.gpus, s.driver.empty() ? "" : ", driver ", s.driver));
+  add("policies", cat("placement ", s.placement, ", migration ", s.migration, ", queue ", s.queue,
+                      ", threshold ", s.threshold));
+  add("store", s.store, s.store == "ok" ? Style::kGood : Style::kBad);
+  facts.print(out);
+  if (!s.profiles.empty()) {
+    out.line();
+    Table table({{"PROFILE", Align::kLeft, 2},
+                 {"MiB", Align::kRight},
+                 {"FREE", Align::kRight},
+                 {"STARTABLE", Align::kRight}});
+    for (const api::ProfileView& p : s.profiles) {
+      table.row(
+          {p.name, std::to_string(p.memory_mib),
+           Cell(std::to_string(p.fits_now), p.fits_now > 0 ? Style::kGood : Style::kDim),
+           Cell(std::to_string(p.starts_now), p.starts_now > 0 ? Style::kGood : Style::kDim)});
+    }
+    table.print(out);
+  }
+  for (const std::string& trouble : s.troubles) {
+    out.line();
+    out.paragraph(terminal_safe(trouble));
+  }
+}
+
+struct Options {
+  DaemonOptions daemon;
+  std::string wait;
+};
+
+Result<void> status(const Options& options, Command& command, Output& out) {
+  std::chrono::milliseconds patience{0};
+  if (!options.wait.empty()) {
+    const auto typed = api::parse_duration(options.wait);
+    if (!typed) return invalid(cat("--wait: ", typed.error().message));
+    patience = *typed;
+  }
+  auto client = reconnect(socket_of(options.daemon), patience);
+  if (!client) return std::unexpected(client.error());
+  const auto reply = client->request("GET", "/v1/status");
+  if (!reply) return std::unexpected(reply.error());
+  return show(reply->body, api::read_status_view, print, command, out);
+}
+
+}  // namespace
+
+void add_status(Verb& app, Command& command) {
+  const auto options = std::make_shared<Options>();
+  Verb verb = add_daemon_verb(app, command, "status", "Show daemon health and free capacity",
+                              options, status);
+  verb->add_option("--wait", options->wait,
+                   "Wait up to this long, e.g. 10s, for the daemon to start")
+      ->option_text("TIME");
+  add_watch_option(*verb, command);
+  verb->footer(
+      "Examples:\n"
+      "  tangram status\n"
+      "  tangram status --wait 10s\n"
+      "FREE counts the instances that fit now. STARTABLE counts the jobs that would\n"
+      "start now: none while a job ahead of them waits.");
+}
+
+}  // namespace tangram::cli

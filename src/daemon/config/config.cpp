@@ -1,0 +1,314 @@
+// See config.hpp.
+#include "daemon/config/config.hpp"
+
+#include <arpa/inet.h>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "api/job.hpp"
+#include "base/text.hpp"
+#include "daemon/engine/tuning_text.hpp"
+#include "os/read_file.hpp"
+#include "policies/registry.hpp"
+#include "text/toml_table.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::size_t kMaxFileSize = 1U << 20U;
+constexpr int kMaxCount = 1'000'000'000;
+
+// A section of the file, with types that TOML does not have.
+class Section {
+ public:
+  Section(const text::TomlTable& table, text::Findings& findings)
+      : table_(table), findings_(findings) {}
+
+  void allow(std::initializer_list<const char*> keys) const {
+    const std::vector<std::string> names(keys.begin(), keys.end());
+    table_.allow_only(names);
+  }
+  void read(const char* key, std::string& value) const { value = table_.text_or(key, value); }
+  void read(const char* key, bool& value) const { value = table_.flag_or(key, value); }
+  void read(const char* key, std::chrono::milliseconds& value) const {
+    read_parsed(key, api::duration_text(value), api::parse_duration, value);
+  }
+  void read_bytes(const char* key, std::uint64_t& value) const {
+    const std::string text = table_.text_or(key, "");
+    if (text.empty()) return;
+    keep(key, api::parse_bytes(text), value);
+  }
+  template <class T>
+  void read_number(const char* key, text::Range range, T& value) const {
+    value = static_cast<T>(table_.number_or(key, range, static_cast<int>(value)));
+  }
+  template <class T>
+  void keep(const char* key, const Result<T>& result, T& value) const {
+    if (result) {
+      value = *result;
+    } else {
+      add_error(key, result.error().message);
+    }
+  }
+  void add_error(const char* key, const std::string& message) const {
+    findings_.add(table_.where(key), cat(key, ": ", message));
+  }
+  [[nodiscard]] const text::TomlTable& table() const { return table_; }
+
+ private:
+  template <class T, class Parse>
+  void read_parsed(const char* key, const std::string& absent, Parse parse, T& value) const {
+    const std::string text = table_.text_or(key, absent);
+    if (text != absent) keep(key, parse(text), value);
+  }
+
+  const text::TomlTable& table_;
+  text::Findings& findings_;
+};
+
+Result<unsigned> parse_mode(const std::string& text) {
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode > 0777) {
+    return invalid(cat("invalid file mode ", tangram::quoted(text), ": use octal, e.g. \"0660\""));
+  }
+  return mode;
+}
+
+void read_daemon(const Section& in, Config& config) {
+  in.allow({"state_dir", "socket", "socket_mode"});
+  in.read("state_dir", config.state_dir);
+  in.read("socket", config.socket);
+  in.keep("socket_mode", parse_mode(in.table().text_or("socket_mode", "0666")), config.socket_mode);
+}
+
+void read_tcp(const Section& in, Config& config) {
+  in.allow({"listen", "certificate", "key"});
+  in.read("listen", config.tcp.listen);
+  in.read("certificate", config.tcp.certificate);
+  in.read("key", config.tcp.key);
+  if (config.tcp.listen.empty()) return;
+  if (config.tcp.listen.find(':') == std::string::npos) {
+    in.add_error("listen", cat("invalid address ", tangram::quoted(config.tcp.listen),
+                               ": use address and port, e.g. \"0.0.0.0:7443\""));
+  }
+  if (config.tcp.certificate.empty() || config.tcp.key.empty()) {
+    in.add_error("listen", "TCP requires TLS: set certificate and key too");
+  }
+}
+
+void read_access(const Section& in, Config& config) {
+  in.allow({"admins", "submit", "connections_per_user", "slices_per_user", "jobs_per_user",
+            "submissions_per_second"});
+  in.read("admins", config.admins);
+  const std::string submit = in.table().text_or("submit", "everyone");
+  if (submit != "everyone" && submit != "admins") {
+    in.add_error("submit",
+                 cat("invalid value ", tangram::quoted(submit), ": use everyone or admins"));
+  }
+  config.only_admins_submit = submit == "admins";
+  in.read_number("connections_per_user", {1, 100'000}, config.connections_per_user);
+  in.read_number("slices_per_user", {0, kMaxCount}, config.limits.slices);
+  in.read_number("jobs_per_user", {0, kMaxCount}, config.limits.jobs);
+  in.read_number("submissions_per_second", {0, kMaxCount}, config.limits.submissions_per_second);
+}
+
+void read_log(const Section& in, Config& config) {
+  in.allow({"level", "format", "audit"});
+  in.read("audit", config.audit);
+  in.read("level", config.log_level);
+  constexpr std::array levels = {"debug", "info", "warn", "error"};
+  if (std::ranges::find(levels, config.log_level) == levels.end()) {
+    in.add_error("level", cat("invalid level ", tangram::quoted(config.log_level),
+                              ": use debug, info, warn or error"));
+  }
+  const std::string format = in.table().text_or("format", "text");
+  if (format != "text" && format != "json") {
+    in.add_error("format", cat("invalid format ", tangram::quoted(format), ": use text or json"));
+  }
+  config.log_json = format == "json";
+}
+
+void read_device(const Section& in, Config& config) {
+  in.allow({"nvml", "emulate", "enable_mig", "change_time", "in_use_time", "observe_every",
+            "fatal_xids"});
+  in.read("nvml", config.library);
+  in.read("emulate", config.emulate);
+  in.read("enable_mig", config.enable_mig);
+  in.read("change_time", config.change_time);
+  in.read("in_use_time", config.in_use_time);
+  in.read("observe_every", config.observe_every);
+  if (config.observe_every < std::chrono::milliseconds(100)) {
+    in.add_error("observe_every", "must be at least 100ms");
+  }
+  if (in.table().where("fatal_xids") == in.table().where()) return;  // not set
+  config.fatal_xids.clear();
+  for (const int xid : in.table().numbers_or_none("fatal_xids", {0, 100'000})) {
+    config.fatal_xids.insert(static_cast<std::uint64_t>(xid));
+  }
+}
+
+void read_scheduler(const Section& in, Config& config) {
+  in.allow({"threshold", "placement", "migration", "queue", "most_moves", "cooldown", "gain",
+            "window", "protect_head"});
+  core::Tuning& tuning = config.tuning;
+  in.keep("threshold", core::Threshold::parse(in.table().text_or("threshold", "0.4")),
+          tuning.threshold);
+  in.read("placement", tuning.placement);
+  in.read("migration", tuning.migration);
+  in.read("queue", tuning.queue);
+  const auto check = [&](const char* key, const auto& found) {
+    if (!found) in.add_error(key, found.error().message);
+  };
+  check("placement", policies::find_placement(tuning.placement));
+  check("migration", policies::find_migration(tuning.migration));
+  check("queue", policies::find_queue(tuning.queue));
+  in.read_number("most_moves", {0, 1024}, tuning.restraint.most_moves);
+  auto cooldown = std::chrono::duration_cast<std::chrono::milliseconds>(tuning.restraint.cooldown);
+  in.read("cooldown", cooldown);
+  tuning.restraint.cooldown = cooldown;
+  in.keep("gain", parse_gain(in.table().text_or("gain", "0")), tuning.restraint.smallest_gain_ppm);
+  in.keep("window", parse_window(in.table().text_or("window", "")), tuning.restraint.window);
+  in.read("protect_head", tuning.restraint.protect_head);
+}
+
+void read_jobs(const Section& in, Config& config) {
+  in.allow({"grace", "start_time", "log_size", "log_files", "first_port", "last_port", "cgroup"});
+  in.read("grace", config.grace);
+  in.read("start_time", config.start_time);
+  in.read_bytes("log_size", config.log_bytes);
+  if (config.log_bytes < 4096) in.add_error("log_size", "must be at least 4KiB");
+  in.read_number("log_files", {1, 1000}, config.log_files);
+  in.read_number("first_port", {1024, 65535}, config.first_port);
+  in.read_number("last_port", {1024, 65535}, config.last_port);
+  if (config.last_port < config.first_port)
+    in.add_error("last_port", "must not be below first_port");
+  in.read("cgroup", config.cgroup);
+  if (config.cgroup != "auto" && config.cgroup != "off" && !config.cgroup.starts_with('/')) {
+    in.add_error("cgroup", cat("invalid value ", tangram::quoted(config.cgroup),
+                               ": use auto, off or an absolute path"));
+  }
+}
+
+void read_leases(const Section& in, Config& config) {
+  in.allow({"linger"});
+  in.read("linger", config.linger);
+  if (config.linger > std::chrono::hours(1)) in.add_error("linger", "must be at most 1h");
+}
+
+void read_time(const Section& in, const char* key, std::chrono::milliseconds& value) {
+  in.read(key, value);
+  if (value < std::chrono::milliseconds(10)) in.add_error(key, "must be at least 10ms");
+}
+
+void read_endpoints(const Section& in, Config& config) {
+  in.allow({"host", "first_port", "last_port", "wait", "connect", "keep_alive", "idle",
+            "most_connections"});
+  EndpointDefaults& defaults = config.endpoints;
+  in.read("host", defaults.host);
+  std::array<std::byte, 16> address{};
+  if (inet_pton(AF_INET, defaults.host.c_str(), address.data()) != 1 &&
+      inet_pton(AF_INET6, defaults.host.c_str(), address.data()) != 1) {
+    in.add_error("host", cat("invalid IP address ", tangram::quoted(defaults.host)));
+  }
+  in.read_number("first_port", {1024, 65535}, defaults.first_port);
+  in.read_number("last_port", {1024, 65535}, defaults.last_port);
+  if (defaults.last_port < defaults.first_port)
+    in.add_error("last_port", "must not be below first_port");
+  read_time(in, "wait", defaults.wait);
+  read_time(in, "connect", defaults.connect);
+  read_time(in, "keep_alive", defaults.keep_alive);
+  if (in.table().text_or("idle", "") == "none") {
+    defaults.idle = std::chrono::milliseconds(0);
+  } else {
+    read_time(in, "idle", defaults.idle);
+  }
+  in.read_number("most_connections", {1, api::kMostConnections}, defaults.most_connections);
+}
+
+void read_history(const Section& in, Config& config) {
+  in.allow({"jobs", "most_jobs", "most_steps"});
+  std::chrono::milliseconds jobs = config.retention.jobs;
+  in.read("jobs", jobs);
+  config.retention.jobs = std::chrono::duration_cast<std::chrono::hours>(jobs);
+  in.read_number("most_jobs", {0, kMaxCount}, config.retention.most_jobs);
+  in.read_number("most_steps", {1000, kMaxCount}, config.retention.most_steps);
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& file) {
+  const auto parsed = text::parse_toml(text, file);
+  if (!parsed) return std::unexpected(parsed.error());
+  text::Findings findings(file);
+  const text::TomlTable root(*parsed, "the configuration", findings);
+  struct SectionReader {
+    const char* name;
+    void (*read)(const Section&, Config&);
+  };
+  constexpr std::array<SectionReader, 10> readers = {{{"daemon", read_daemon},
+                                                      {"tcp", read_tcp},
+                                                      {"access", read_access},
+                                                      {"log", read_log},
+                                                      {"device", read_device},
+                                                      {"scheduler", read_scheduler},
+                                                      {"jobs", read_jobs},
+                                                      {"leases", read_leases},
+                                                      {"endpoints", read_endpoints},
+                                                      {"history", read_history}}};
+  std::vector<std::string> names;
+  for (const SectionReader& reader : readers) names.emplace_back(reader.name);
+  root.allow_only(names);
+  Config config;
+  for (const SectionReader& reader : readers) {
+    const auto table = root.table_or_none(reader.name, cat("[", reader.name, "]"));
+    if (table) reader.read(Section(*table, findings), config);
+  }
+  if (auto error = findings.first()) return std::unexpected(*std::move(error));
+  return config;
+}
+
+Result<Config> read_config(const std::optional<std::string>& path) {
+  const std::string file = path.value_or(kConfigFile);
+  std::error_code ignored;
+  if (!path && !std::filesystem::exists(file, ignored)) return Config();
+  const auto text = os::read_file(file, "configuration", kMaxFileSize);
+  if (!text) return std::unexpected(text.error());
+  return parse_config(*text, file);
+}
+
+std::vector<std::string> needs_restart(const Config& now, const Config& next) {
+  std::vector<std::string> keys;
+  const auto compare = [&](const char* key, const auto& a, const auto& b) {
+    if (a != b) keys.emplace_back(key);
+  };
+  compare("daemon.state_dir", now.state_dir, next.state_dir);
+  compare("daemon.socket", now.socket, next.socket);
+  compare("daemon.socket_mode", now.socket_mode, next.socket_mode);
+  compare("tcp.listen", now.tcp.listen, next.tcp.listen);
+  compare("access.connections_per_user", now.connections_per_user, next.connections_per_user);
+  compare("log.format", now.log_json, next.log_json);
+  compare("log.audit", now.audit, next.audit);
+  compare("device.nvml", now.library, next.library);
+  compare("device.emulate", now.emulate, next.emulate);
+  compare("device.enable_mig", now.enable_mig, next.enable_mig);
+  compare("device.change_time", now.change_time, next.change_time);
+  compare("device.in_use_time", now.in_use_time, next.in_use_time);
+  compare("device.observe_every", now.observe_every, next.observe_every);
+  compare("jobs.cgroup", now.cgroup, next.cgroup);
+  compare("endpoints.host", now.endpoints.host, next.endpoints.host);
+  compare("endpoints.first_port", now.endpoints.first_port, next.endpoints.first_port);
+  compare("endpoints.last_port", now.endpoints.last_port, next.endpoints.last_port);
+  compare("endpoints.wait", now.endpoints.wait, next.endpoints.wait);
+  compare("endpoints.connect", now.endpoints.connect, next.endpoints.connect);
+  compare("endpoints.keep_alive", now.endpoints.keep_alive, next.endpoints.keep_alive);
+  compare("endpoints.idle", now.endpoints.idle, next.endpoints.idle);
+  compare("endpoints.most_connections", now.endpoints.most_connections,
+          next.endpoints.most_connections);
+  return keys;
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,209 @@
+// See explain_service.hpp.
+#include "daemon/explain/explain_service.hpp"
+
+#include <utility>
+
+#include "base/text.hpp"
+#include "core/explain_job.hpp"
+#include "daemon/access/limits.hpp"
+#include "daemon/access/problems.hpp"
+#include "daemon/explain/explanation_data.hpp"
+#include "daemon/explain/explanation_replay.hpp"
+#include "daemon/explain/explanation_text.hpp"
+#include "daemon/views/choose_profile.hpp"
+#include "daemon/views/history_reader.hpp"
+#include "daemon/views/read_reply.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+bool was_placed(const store::JobRow& row) {
+  return row.placed.has_value() || row.gpu.has_value() || row.started.has_value();
+}
+
+std::string state_text(const store::JobRow& row) {
+  if (row.over) return cat("has ended: ", row.state);
+  if (row.gpu && row.start) {
+    return cat("is ", row.state, " on GPU ", *row.gpu, " at start ", *row.start);
+  }
+  return cat("is ", row.state);
+}
+
+}  // namespace
+
+void ExplainService::register_handlers(http::ApiHandlers& handlers) {
+  handlers.explain = [this](const http::Caller& caller, std::uint64_t id,
+                            const http::Reply<api::Explanation>& reply) {
+    explain(caller, id, reply);
+  };
+  handlers.what_if = [this](const http::Caller& caller, const api::WhatIfQuestion& question) {
+    return what_if(caller, question);
+  };
+}
+
+void ExplainService::explain(const http::Caller& caller, std::uint64_t id,
+                             const http::Reply<api::Explanation>& reply) {
+  if (const auto admitted = access_.admit(caller); !admitted) {
+    reply(std::unexpected(admitted.error()));
+    return;
+  }
+  const store::JobRow* recent = engine_.records().job(id);
+  std::optional<store::JobRow> row;
+  if (recent != nullptr) row = *recent;
+  if (!row) {
+    auto stored = engine_.store().job(id);
+    if (!stored) {
+      reply(std::unexpected(unavailable(stored.error().message)));
+      return;
+    }
+    row = *std::move(stored);
+  }
+  if (!row) {
+    reply(std::unexpected(missing(cat("job ", id, ": not found; see `tangram ps --all`."))));
+    return;
+  }
+  const auto state = api::find_state(row->state);
+  if (state == api::JobState::kQueued || state == api::JobState::kHeld) {
+    reply(why_waiting(caller, *row));
+  } else {
+    why_here(caller, *row, reply);
+  }
+}
+
+api::WallTime ExplainService::wall_of(Instant when) const {
+  const auto left = when - engine_.clock().now();
+  return Clock::wall() + std::chrono::duration_cast<std::chrono::microseconds>(left);
+}
+
+CallerRights ExplainService::rights_of(const http::Caller& caller) const {
+  const auto row_of = [this](std::uint64_t job) { return engine_.records().job(job); };
+  return {.is_admin = access_.is_admin(caller),
+          .may_control =
+              [this, caller, row_of](std::uint64_t job) {
+                const store::JobRow* row = row_of(job);
+                return row != nullptr && access_.may_control(caller, row->uid);
+              },
+          .user_of = [row_of](std::uint64_t job) -> std::string {
+            const store::JobRow* row = row_of(job);
+            return row == nullptr ? "" : row->user;
+          },
+          .wall_of = [this](Instant when) { return wall_of(when); }};
+}
+
+api::Explanation ExplainService::why_waiting(const http::Caller& caller,
+                                             const store::JobRow& row) const {
+  const core::Scheduler& scheduler = engine_.scheduler();
+  const core::Node& node = scheduler.node();
+  api::Explanation explanation;
+  explanation.job = row.id;
+  explanation.profile = row.profile;
+  explanation.state = api::find_state(row.state).value_or(api::JobState::kQueued);
+  const auto job_state = core::explain_job(scheduler, core::JobId(row.id));
+  if (!job_state) {  // it has just ended
+    explanation.text.push_back(job_state.error().message);
+    return explanation;
+  }
+  add_lease(row.id, node, explanation);
+  for (const core::JobId job : job_state->ahead) {
+    explanation.ahead.push_back(job.value());
+    add_lease(job.value(), node, explanation);
+  }
+  if (job_state->retry_at) explanation.retry = wall_of(*job_state->retry_at);
+  const auto hold = limits_.hold_of(row.id);
+  if (hold) {
+    explanation.limit = {hold->has, hold->most, hold->needs, hold->behind};
+    explanation.departures = hold->enough;
+    for (const std::uint64_t job : hold->enough) add_lease(job, node, explanation);
+  } else if (job_state->waiting) {
+    const core::Job& job = node.job(node.find_job(core::JobId(row.id)));
+    const core::PlacementPolicy& policy = *scheduler.policies().placement;
+    add_arrival(
+        core::explain_arrival(node, policy, {.profile = job.profile, .avoid = job.back_offs}),
+        policy, explanation);
+    add_waiting(*job_state->waiting, node, rights_of(caller), explanation);
+  }
+  describe_waiting(job_state->holds, explanation);
+  return explanation;
+}
+
+void ExplainService::why_here(const http::Caller& caller, const store::JobRow& row,
+                              const http::Reply<api::Explanation>& reply) {
+  const bool may_read = access_.may_read(caller, row.uid);
+  api::Explanation explanation;
+  explanation.job = row.id;
+  explanation.profile = row.profile;
+  explanation.state = api::find_state(row.state).value_or(api::JobState::kRunning);
+  if (row.kind == "lease") explanation.leases.push_back(row.id);
+  const auto read = [explanation, place = state_text(row), placed = was_placed(row),
+                     reason = may_read ? row.reason : ""](
+                        store::Store& store) mutable -> Result<api::Explanation> {
+    const auto decided =
+        placed ? replay_placement(store, explanation.job, explanation) : Result<void>();
+    describe_placed(place, explanation);
+    if (!placed)
+      explanation.text.emplace_back("It was never placed: it ended while it was queued or held.");
+    if (!reason.empty()) explanation.text.push_back(cat("Reason: ", reason, "."));
+    if (!decided) {
+      explanation.text.push_back(
+          cat("Its placement cannot be explained any more: ", decided.error().message, "."));
+    }
+    if (placed) add_moves(store, explanation);
+    describe_moves(explanation);
+    return explanation;
+  };
+  if (!reader_.query<api::Explanation>(caller.uid, read, reply_with(reply))) {
+    reply(std::unexpected(too_busy()));
+  }
+}
+
+// Whether its submission would be refused or held; the same checks as in JobService::submit().
+void ExplainService::add_admission(const http::Caller& caller, api::WhatIf& to) const {
+  if (const auto admitted = access_.admit_submission(caller); !admitted) {
+    to.refused = admitted.error().detail;
+    return;
+  }
+  const auto admission = limits_.would_admit(caller, caller.uid, to.profile);
+  if (!admission) {
+    to.refused = admission.error().detail;
+    return;
+  }
+  const core::Node& node = engine_.scheduler().node();
+  std::vector<std::string> causes;
+  if (!node.servable(*node.find_name(to.profile))) {
+    causes.emplace_back("no GPU in service has its profile");
+  }
+  if (admission->over_limit) {
+    causes.push_back(cat("you have ", admission->has, " of ", admission->most,
+                         " compute slices, and it needs ", admission->needs));
+  }
+  if (!causes.empty()) to.held = join_words(causes);
+}
+
+http::Answer<api::WhatIf> ExplainService::what_if(const http::Caller& caller,
+                                                  const api::WhatIfQuestion& question) {
+  if (const auto admitted = access_.admit(caller); !admitted) {
+    return std::unexpected(admitted.error());
+  }
+  const core::Scheduler& scheduler = engine_.scheduler();
+  const core::Node& node = scheduler.node();
+  const auto profile = choose_profile(node, question.profile, question.gpu_memory_mib);
+  if (!profile) return std::unexpected(profile.error());
+  const core::PlacementPolicy& policy = *scheduler.policies().placement;
+  const core::Request request{.profile = *node.find_name(*profile)};
+  api::WhatIf what_if;
+  what_if.profile = *profile;
+  add_admission(caller, what_if);
+  const auto ahead = scheduler.ahead_of(request.profile, node.next_order());
+  what_if.ahead = static_cast<std::uint32_t>(ahead.size());
+  if (!ahead.empty()) what_if.first = ahead.front().value();
+  add_arrival(core::explain_arrival(node, policy, request), policy, what_if);
+  const bool queues = what_if.refused.empty() && what_if.held.empty();
+  what_if.starts_now = queues && ahead.empty() && !what_if.candidates.empty();
+  if (queues && what_if.candidates.empty()) {
+    add_waiting(core::explain_waiting(node, policy, request), node, rights_of(caller), what_if);
+  }
+  describe_what_if(what_if);
+  return what_if;
+}
+
+}  // namespace tangram::daemon

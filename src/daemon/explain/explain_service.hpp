@@ -1,0 +1,47 @@
+// ExplainService: explains why a job is placed where it is, why another one waits and what would
+// unblock it, and what would happen to a job that is not submitted yet. The current state is read
+// from the scheduler; past decisions are replayed from the journal on the HistoryReader's thread.
+// The answers come from the functions that decide, as data and as sentences.
+#pragma once
+
+#include <string>
+
+#include "api/explanation.hpp"
+#include "base/instant.hpp"
+#include "daemon/access/access.hpp"
+#include "daemon/engine/engine.hpp"
+#include "daemon/explain/explanation_data.hpp"
+#include "http/routes/api_handlers.hpp"
+
+namespace tangram::daemon {
+
+class Limits;
+class HistoryReader;
+
+class ExplainService {
+ public:
+  ExplainService(Engine& engine, HistoryReader& reader, const Access& access, const Limits& limits)
+      : engine_(engine), reader_(reader), access_(access), limits_(limits) {}
+
+  void register_handlers(http::ApiHandlers& handlers);
+
+ private:
+  void explain(const http::Caller& caller, std::uint64_t id,
+               const http::Reply<api::Explanation>& reply);
+  [[nodiscard]] http::Answer<api::WhatIf> what_if(const http::Caller& caller,
+                                                  const api::WhatIfQuestion& question);
+  [[nodiscard]] api::Explanation why_waiting(const http::Caller& caller,
+                                             const store::JobRow& row) const;
+  void why_here(const http::Caller& caller, const store::JobRow& row,
+                const http::Reply<api::Explanation>& reply);
+  void add_admission(const http::Caller& caller, api::WhatIf& to) const;
+  [[nodiscard]] CallerRights rights_of(const http::Caller& caller) const;
+  [[nodiscard]] api::WallTime wall_of(Instant when) const;
+
+  Engine& engine_;
+  HistoryReader& reader_;
+  const Access& access_;
+  const Limits& limits_;
+};
+
+}  // namespace tangram::daemon

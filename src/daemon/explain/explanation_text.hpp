@@ -1,0 +1,20 @@
+// Explanations as sentences, appended to the `text` of an explanation. They are made from its other
+// fields only, which must be filled in before.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "api/explanation.hpp"
+
+namespace tangram::daemon {
+
+// For a queued or held job; `holds`: its hold causes (core::HoldCause bits).
+void describe_waiting(std::uint8_t holds, api::Explanation& explanation);
+// For a job that is or was placed. `place`: e.g. "is running on GPU 0 at start 4".
+void describe_placed(const std::string& place, api::Explanation& explanation);
+// For its moves since it was placed.
+void describe_moves(api::Explanation& explanation);
+void describe_what_if(api::WhatIf& what_if);
+
+}  // namespace tangram::daemon

@@ -1,0 +1,48 @@
+// CheckpointMover: moves a batch job that can save its state. A signal requests a checkpoint; the
+// original announces it with the file "saved" in its checkpoint folder and is frozen. Then the
+// successor is started, which announces with the file "resumed" that it continues from there. Then
+// the original is killed or, if the successor failed, thawed. The two never both run: the original
+// is frozen before the successor starts, and the successor is gone before the original is thawed.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "daemon/engine/engine.hpp"
+#include "daemon/runs/mover.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace tangram::daemon {
+
+class Supervisor;
+
+class CheckpointMover : public Mover {
+ public:
+  CheckpointMover(boost::asio::io_context& loop, Engine& engine, Supervisor& supervisor);
+  ~CheckpointMover() override;
+
+  void prepare(const core::StartJob& replica, core::RunId original, Prepared prepared) override;
+  void switch_traffic(const core::SwitchTraffic& action) override;
+  void roll_back(core::JobId job, core::RunId original) override;
+
+ private:
+  struct Request;
+  using RequestPtr = std::shared_ptr<Request>;
+
+  [[nodiscard]] bool is_current(const RequestPtr& request) const;
+  void request_checkpoint(const RequestPtr& request);
+  void poll_saved(const RequestPtr& request);
+  void freeze(const RequestPtr& request);
+  void finish(const RequestPtr& request, const Result<void>& result);
+
+  boost::asio::io_context& loop_;
+  Engine& engine_;
+  Supervisor& supervisor_;
+  std::map<core::JobId, RequestPtr> requests_;  // in progress
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tangram::daemon

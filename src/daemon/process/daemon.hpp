@@ -1,0 +1,62 @@
+// Daemon: all parts together, from opening the store to the end of the event loop. Startup order:
+// the stored state, then the actual state (driver, shims), then reconciling the two, and only then
+// clients. Jobs keep running when the daemon ends, for whatever reason.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "daemon/config/config.hpp"
+#include "daemon/process/fd_limit.hpp"
+
+namespace tangram::daemon {
+
+class Daemon {
+ public:
+  // `config_path`: the file given on the command line, if any; SIGHUP reloads the configuration.
+  Daemon(Config config, std::optional<std::string> config_path);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+  Daemon(Daemon&&) = delete;
+  Daemon& operator=(Daemon&&) = delete;
+
+  // Serves until SIGTERM or SIGINT. An error means that the daemon could not start.
+  [[nodiscard]] Result<void> run();
+
+ private:
+  struct Parts;
+
+  [[nodiscard]] Result<void> open();
+  [[nodiscard]] Result<void> open_store();
+  [[nodiscard]] Result<void> open_hardware(const std::string& library);
+  [[nodiscard]] Result<void> open_supervisor(const std::string& library, const std::string& node);
+  [[nodiscard]] Result<void> open_movers();
+  [[nodiscard]] Result<void> open_server();
+  [[nodiscard]] Result<std::string> library_path();
+  [[nodiscard]] std::string node_name();
+  [[nodiscard]] bool was_rebooted() const;  // recovery.cpp
+  void reconcile();                         // recovery.cpp
+  void set_executors();                     // recovery.cpp
+  void suspend_gpus();                      // recovery.cpp
+  void end_all_runs();                      // recovery.cpp
+  void apply_configured_tuning();
+  void await_signal();
+  void reload();
+  void stop();
+  void stop_when_idle(std::chrono::steady_clock::time_point deadline, bool was_idle);
+  void trim();
+  void schedule_trim(std::chrono::milliseconds delay);
+  void feed_watchdog();
+
+  Config config_;
+  std::optional<std::string> config_path_;
+  FdLimit fd_limit_ = {};
+  std::string applied_tuning_;  // of the configuration, when it was last applied, as JSON
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tangram::daemon

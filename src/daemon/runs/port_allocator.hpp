@@ -1,0 +1,28 @@
+// PortAllocator: chooses ports from a configured range, one after another, for runs and endpoints.
+// A port that belongs to an active job or run is taken even if no process listens on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+
+#include "daemon/engine/job_table.hpp"
+
+namespace tangram::daemon {
+
+struct PortRange {
+  std::uint16_t first;
+  std::uint16_t last;
+};
+
+class PortAllocator {
+ public:
+  // A port of `range` that no active row of `records` has and that can be bound now; nullopt: none.
+  [[nodiscard]] std::optional<std::uint16_t> find_free(PortRange range, const JobTable& records);
+
+ private:
+  // Random start: two daemons on one machine would otherwise choose the same port at the same time.
+  unsigned next_ = std::random_device()() % 10'000;
+};
+
+}  // namespace tangram::daemon

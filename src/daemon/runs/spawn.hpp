@@ -1,0 +1,39 @@
+// Makes the RunSpec of a run and starts shims and endpoints. The environment of jobs is decided
+// here and documented in docs/jobs.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "api/job.hpp"
+#include "api/run_spec.hpp"
+#include "base/error.hpp"
+#include "store/store.hpp"
+
+namespace tangram::daemon {
+
+// The device name of an instance in the Container Device Interface (CDI).
+[[nodiscard]] inline std::string cdi_name(const std::string& mig_uuid) {
+  return "nvidia.com/gpu=" + mig_uuid;
+}
+
+// The RunSpec, except what depends on the daemon's configuration and on the user (user_cache.hpp).
+[[nodiscard]] api::RunSpec make_spec(const store::JobRow& job, const api::JobRequest& request,
+                                     const store::RunRow& run, std::optional<std::uint16_t> port);
+
+// Starts a shim on the run folder and waits at most `time` until it reports that the job runs or
+// could not be executed. On an error nothing was run and the start can be retried. Blocks.
+[[nodiscard]] Result<void> start_shim(const std::string& program, const std::string& folder,
+                                      std::chrono::milliseconds time);
+
+// Starts an endpoint on its folder and waits at most `time` until it listens or reports why it
+// cannot. Also succeeds if another endpoint holds the folder already. Blocks.
+[[nodiscard]] Result<void> start_endpoint(const std::string& program, const std::string& folder,
+                                          std::chrono::milliseconds time);
+
+// Whether the port can be bound on all addresses now.
+[[nodiscard]] bool is_port_free(std::uint16_t port);
+
+}  // namespace tangram::daemon

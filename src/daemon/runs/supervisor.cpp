@@ -1,0 +1,328 @@
+// See supervisor.hpp: starts runs.
+#include "daemon/runs/supervisor.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <boost/json/parse.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "daemon/access/user_cache.hpp"
+#include "daemon/gpus/hardware.hpp"
+#include "daemon/runs/checkpoint_folder.hpp"
+#include "daemon/runs/spawn.hpp"
+#include "daemon/runs/supervisor_threads.hpp"
+#include "shim/claim.hpp"
+#include "shim/run_folder.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstRetry{500};
+constexpr std::chrono::milliseconds kLongestRetry{30'000};
+constexpr std::chrono::minutes kStartTimeout{10};
+
+}  // namespace
+
+Supervisor::Supervisor(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
+                       SupervisorOptions options)
+    : loop_(loop),
+      engine_(engine),
+      hardware_(hardware),
+      options_(std::move(options)),
+      threads_(std::make_unique<Threads>(loop)) {}
+
+// The runs continue without the daemon.
+Supervisor::~Supervisor() {
+  *alive_ = false;
+  threads_->starting.join();
+  threads_->killing.join();
+  threads_->removing.join();
+}
+
+void Supervisor::set_defaults(const SupervisorOptions& options) {
+  options_.grace = options.grace;
+  options_.start_time = options.start_time;
+  options_.log_bytes = options.log_bytes;
+  options_.log_files = options.log_files;
+  options_.first_port = options.first_port;
+  options_.last_port = options.last_port;
+}
+
+// The time makes the name unique: run ids are reused after a store was restored from a backup.
+std::string Supervisor::folder_of(const store::RunRow& row) const {
+  return cat(options_.runs, "/", row.run, "-", row.asked.time_since_epoch().count());
+}
+
+std::string Supervisor::checkpoint_of(const store::JobRow& row) const {
+  return cat(options_.checkpoints, "/", row.id, "-", row.submitted.time_since_epoch().count());
+}
+
+std::string Supervisor::tag_of(const std::string& folder) const {
+  return cat(options_.node, "/", folder.substr(options_.runs.size() + 1));
+}
+
+std::string Supervisor::cgroup_of(const store::RunRow& row) const {
+  return options_.cgroup.empty() ? "" : cat(options_.cgroup, "/run-", row.run);
+}
+
+Supervisor::RunPtr Supervisor::make_run(const core::StartJob& action, const store::RunRow& row) {
+  auto run = std::make_shared<Run>(loop_);
+  run->job = action.job;
+  run->run = action.run;
+  run->gpu = action.gpu;
+  run->instance = action.instance;
+  run->folder = folder_of(row);
+  run->mig_uuid = row.mig_uuid;
+  run->spec.tag = tag_of(run->folder);
+  run->spec.cgroup = cgroup_of(row);
+  run->is_replica = action.replica;
+  runs_.insert_or_assign(action.run.value(), run);
+  return run;
+}
+
+void Supervisor::start(const core::StartJob& action) {
+  const store::RunRow* row = engine_.records().run(action.run.value());
+  CHECK(row != nullptr);  // recorded with the decision
+  const RunPtr run = make_run(action, *row);
+  if (action.replica) {
+    prepare(run, action);
+  } else {
+    begin_start(run, *row);
+  }
+}
+
+void Supervisor::begin_start(const RunPtr& run, const store::RunRow& row) {
+  if (const auto loaded = load_request(*run, row); !loaded) {
+    retry_start(run, loaded.error().message);
+    return;
+  }
+  if (run->port == row.port) {
+    look_up_user(run);
+    return;
+  }
+  // Stored before it is used: the next daemon must probe the same port.
+  engine_.post(
+      Input{.event = core::WakeUp{},
+            .note =
+                [id = row.run, port = run->port, direct = run->is_direct](JobTable& records) {
+                  store::RunRow* stored = records.edit_run(id);
+                  if (stored == nullptr) return;
+                  stored->port = port;
+                  stored->direct = direct;
+                },
+            .done =
+                [this, alive = alive_, run](const Result<void>& result) {
+                  if (!*alive || !result || run->phase != Run::Phase::kWaiting) return;
+                  look_up_user(run);
+                }});
+}
+
+// Fills in everything of the run that follows from the job's request, which only the store has.
+Result<void> Supervisor::load_request(Run& run, const store::RunRow& row) {
+  const auto job = engine_.store().job(run.job.value());
+  if (!job) return std::unexpected(job.error());
+  if (!*job) return not_found(cat("job ", run.job.value(), " is not in the store."));
+  boost::system::error_code bad;
+  const auto request = api::read_job_request(boost::json::parse((*job)->request, bad));
+  if (bad) return failed(cat("its request in the store is damaged: ", bad.message(), "."));
+  if (!request) return std::unexpected(request.error());
+  run.kind = request->kind;
+  run.probe = request->probe;
+  run.uid = (*job)->uid;
+  run.port = row.port;
+  run.way = api::move_method(*request);
+  run.move = request->move;
+  run.is_direct = api::endpoint_mode(*request) == api::EndpointMode::kNone;
+  if (run.kind == api::JobKind::kService && !run.port) {
+    // The requested port belongs to the endpoint, if the service has one.
+    run.port = run.is_direct && request->port
+                   ? request->port
+                   : threads_->ports.find_free({options_.first_port, options_.last_port},
+                                               engine_.records());
+    if (!run.port) return failed("no free port between jobs.first_port and jobs.last_port.");
+  }
+  run.spec = make_spec(**job, *request, row, run.port);
+  run.spec.tag = tag_of(run.folder);
+  run.spec.grace = request->grace.value_or(options_.grace);
+  run.spec.log_bytes = options_.log_bytes;
+  run.spec.log_files = options_.log_files;
+  if (options_.descriptors) run.spec.resource_limits.try_emplace("nofile", *options_.descriptors);
+  run.spec.environment["TANGRAM_GPU_UUID"] = hardware_.uuid_of(run.gpu);
+  for (const auto& [name, value] : options_.emulated) run.spec.environment[name] = value;
+  // A job submitted from within another job inherits these variables.
+  run.spec.environment.erase("TANGRAM_CHECKPOINT");
+  run.spec.environment.erase("TANGRAM_RESUME");
+  if (run.way == api::MoveMethod::kCheckpoint) {
+    run.checkpoint = checkpoint_of(**job);
+    run.spec.environment["TANGRAM_CHECKPOINT"] = run.checkpoint;
+    if (run.is_replica) run.spec.environment["TANGRAM_RESUME"] = "1";
+  }
+  if (run.is_replica && run.spec.time_limit) {
+    const auto spent = time_spent(run.job);
+    if (!spent) return std::unexpected(spent.error());
+    run.spec.time_spent = *spent;
+  }
+  run.spec.cgroup = cgroup_of(row);
+  run.has_request = true;
+  return {};
+}
+
+// How much of the time limit the original and its predecessors have used: a move does not reset it.
+Result<std::chrono::milliseconds> Supervisor::time_spent(core::JobId id) const {
+  using std::chrono::milliseconds;
+  const store::JobRow* job = engine_.records().job(id.value());
+  const store::RunRow* left =
+      job == nullptr || !job->run ? nullptr : engine_.records().run(*job->run);
+  if (left == nullptr) return milliseconds(0);
+  const auto spec = shim::read_spec(folder_of(*left));
+  if (!spec) return std::unexpected(spec.error());
+  const auto live = runs_.find(left->run);
+  const bool is_reported = live != runs_.end() && live->second->started;
+  const auto started = is_reported ? live->second->started : left->started;
+  if (!started) return spec->time_spent;
+  const auto ran = std::chrono::duration_cast<milliseconds>(Clock::wall() - *started);
+  return spec->time_spent + std::max(ran, milliseconds(0));
+}
+
+// Looks the user up before the start takes a thread: a hanging user database would block them all.
+// The run is still kWaiting meanwhile, so it can be stopped.
+void Supervisor::look_up_user(const RunPtr& run) {
+  if (run->is_stop_requested) return;  // send_stop() reports its end
+  threads_->user_lookup.look_up(run->uid, [this, alive = alive_, run](const Result<Identity>& who) {
+    if (!*alive || run->phase != Run::Phase::kWaiting || run->is_stop_requested) return;
+    const Result<void> known =
+        who ? apply_identity(run->spec, *who) : Result<void>(std::unexpected(who.error()));
+    if (known) {
+      spawn(run);
+    } else {
+      retry_start(run, known.error().message);
+    }
+  });
+}
+
+void Supervisor::spawn(const RunPtr& run) {
+  run->phase = Run::Phase::kSpawning;
+  auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
+               time = options_.start_time, checkpoint = run->checkpoint]() mutable -> Result<void> {
+    if (!checkpoint.empty()) {
+      const std::uint32_t gid = spec.user ? spec.user->gid : 0;
+      if (auto made = make_checkpoint_folder(checkpoint, uid, gid); !made) return made;
+      // After a crash, too, the job resumes from its last checkpoint.
+      const auto has_one = has_checkpoint(checkpoint);
+      if (!has_one) return std::unexpected(has_one.error());
+      if (*has_one) spec.environment["TANGRAM_RESUME"] = "1";
+    }
+    if (auto made = shim::prepare_folder(run_folder, spec); !made) return made;
+    return start_shim(shim, run_folder, time);
+  };
+  boost::asio::post(threads_->starting, [this, alive = alive_, run, work]() mutable {
+    Result<void> result = work();
+    boost::asio::post(loop_, [this, alive, run, result = std::move(result)] {
+      if (*alive) on_spawned(run, result);
+    });
+  });
+}
+
+void Supervisor::on_spawned(const RunPtr& run, const Result<void>& result) {
+  if (!result) {
+    retry_start(run, result.error().message);
+    return;
+  }
+  open_link(run);
+}
+
+// Nothing has run yet, so a retry runs nothing twice. The job keeps its instance meanwhile.
+void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
+  run->phase = Run::Phase::kWaiting;
+  ++run->attempts;
+  const auto until = run->wanted_since + (is_successor(*run) ? run->move.deadline : kStartTimeout);
+  const auto now = std::chrono::steady_clock::now();
+  if (run->is_stop_requested || now >= until) {
+    report_never_started(run, run->is_stop_requested ? "stopped before it started" : why);
+    return;
+  }
+  set_reason(run, why);
+  const int doublings = std::min(run->attempts, 6);
+  const auto wait = std::min(kLongestRetry, kFirstRetry * (1 << doublings));
+  run->timer.expires_at(std::min(now + wait, until));
+  run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
+    if (stopped || !*alive || run->phase != Run::Phase::kWaiting) return;
+    const store::RunRow* row = engine_.records().run(run->run.value());
+    if (row != nullptr) begin_start(run, *row);
+  });
+}
+
+// Logs `why` and stores it as the reason of the run's job. A replica's is only logged: its job
+// runs, and if the move fails, the move has the reason.
+void Supervisor::set_reason(const RunPtr& run, const std::string& why) {
+  spdlog::error("job {}: {}", run->job.value(), why);
+  engine_.post(Input{
+      .event = core::WakeUp{},
+      .note = [id = run->job.value(), replica = is_current_replica(*run), why](JobTable& records) {
+        if (replica) return;
+        if (store::JobRow* row = records.edit_job(id)) row->reason = why;
+      }});
+}
+
+// Clears the job's reason if it is still `why`.
+void Supervisor::clear_reason(const RunPtr& run, const std::string& why) {
+  engine_.post(
+      Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](JobTable& records) {
+              const store::JobRow* row = records.job(id);
+              if (row != nullptr && row->reason == why) records.edit_job(id)->reason.clear();
+            }});
+}
+
+struct Supervisor::SealResult {
+  Result<bool> is_sealed;
+  bool has_folder = true;  // the run's folder exists, or that could not be checked
+};
+
+// Seals the run's folder first: a shim that is just starting could still run the job there.
+void Supervisor::report_never_started(const RunPtr& run, const std::string& why) {
+  run->phase = Run::Phase::kSealing;
+  boost::asio::post(threads_->starting, [this, alive = alive_, run, folder = run->folder, why] {
+    Result<bool> is_sealed = shim::seal_run_folder(folder);
+    std::error_code error;
+    const bool has_folder = std::filesystem::exists(folder, error) || error;
+    const SealResult result{.is_sealed = std::move(is_sealed), .has_folder = has_folder};
+    boost::asio::post(loop_, [this, alive, run, why, result] {
+      if (*alive) on_sealed(run, why, result);
+    });
+  });
+}
+
+void Supervisor::on_sealed(const RunPtr& run, const std::string& why, const SealResult& result) {
+  if (result.is_sealed && !*result.is_sealed) {
+    open_link(run);
+    return;
+  }
+  if (!result.is_sealed) {
+    spdlog::error("job {}: {}", run->job.value(), result.is_sealed.error().message);
+    if (is_successor(*run) && result.has_folder) return seal_later(run, why);
+  }
+  store::RunRow outcome;
+  outcome.reason = why;
+  finish_run(run, outcome, false);
+}
+
+// The original of a successor is thawed only when the successor cannot start any more.
+void Supervisor::seal_later(const RunPtr& run, const std::string& why) {
+  run->phase = Run::Phase::kWaiting;
+  run->timer.expires_after(kFirstRetry);
+  run->timer.async_wait([this, alive = alive_, run, why](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && run->phase == Run::Phase::kWaiting) report_never_started(run, why);
+  });
+}
+
+std::optional<int> Supervisor::pid_of(std::uint32_t run) const {
+  const auto at = runs_.find(run);
+  return at == runs_.end() ? std::nullopt : at->second->pid;
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,176 @@
+// Supervisor: the runs of jobs. Each run has a shim, a parent process that outlives the daemon. The
+// Supervisor starts a shim for every StartJob, reconnects to the shims of an earlier daemon,
+// requests stops, probes services for readiness, and turns what shims report into scheduler events.
+// A run has at most one shim ever. It has ended when its exit record says so, or when its shim is
+// gone and every process of it was verified to be gone. All functions run on the event loop; what
+// blocks runs on the thread pools of supervisor_threads.hpp.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/job.hpp"
+#include "api/run_spec.hpp"
+#include "base/error.hpp"
+#include "core/action.hpp"
+#include "daemon/engine/engine.hpp"
+#include "daemon/runs/run.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace tangram::daemon {
+
+class Hardware;
+class Mover;
+
+struct SupervisorOptions {
+  std::string runs;         // parent of the run folders
+  std::string checkpoints;  // parent of the checkpoint folders
+  std::string shim;         // path of tangram-shim
+  std::string node;         // this node's name, the first part of every run's tag
+  std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds start_time{30'000};  // timeout for a shim to report that its job runs
+  std::uint64_t log_bytes = 64ULL << 20U;
+  std::uint32_t log_files = 4;
+  std::uint16_t first_port = 20'000;
+  std::uint16_t last_port = 29'999;
+  std::string cgroup;  // cgroup v2 folder in which runs get their own; empty: none
+  // Environment variables of jobs on an emulated node.
+  std::map<std::string, std::string> emulated;
+  // Limit of open files for jobs that request none; nullopt: they inherit the daemon's.
+  std::optional<api::ResourceLimit> descriptors = {};
+};
+
+class Supervisor {
+ public:
+  Supervisor(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
+             SupervisorOptions options);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  Supervisor(Supervisor&&) = delete;
+  Supervisor& operator=(Supervisor&&) = delete;
+
+  // Recovers the runs of an earlier daemon: reconnects to live shims, records the end of runs that
+  // ended meanwhile, starts runs that were never started, ends orphans. `rebooted`: no process has
+  // survived, only exit records are read.
+  void recover_runs(bool rebooted);
+
+  // The movers of services and of batch jobs; both outlive this. Called before start() and
+  // recover_runs().
+  void set_movers(Mover& replica, Mover& checkpoint);
+
+  void start(const core::StartJob& action);
+  void stop(const core::StopJob& action);
+  void switch_traffic(const core::SwitchTraffic& action);
+  void on_move_report(const core::MoveReport& report);
+  // Kill the runs on a GPU or an instance that is gone.
+  void end_runs_on(core::GpuId gpu);
+  void end_runs_in(core::InstanceId instance);
+
+  // Sends the signal to the process group of the job.
+  [[nodiscard]] Result<void> signal(std::uint64_t job, int signal);
+
+  // For movers: how a run can be moved; nullopt if it is not alive or its request is unreadable.
+  struct MoveInfo {
+    api::MoveOptions options;
+    std::string checkpoint;
+  };
+  [[nodiscard]] std::optional<MoveInfo> find_move_info(core::RunId run) const;
+  // Sends the signal to the main process only.
+  [[nodiscard]] Result<void> signal(core::RunId run, int signal);
+  // Freezes or thaws all its processes. `done` is called later, never within the call.
+  void freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done);
+  // Freezes or thaws the run as the state of its job requires; retries until that succeeds.
+  void reconcile_freeze(core::RunId run);
+  // Whether `folder` has a regular file of this name. Symbolic links are not followed.
+  [[nodiscard]] static bool has_announced(const std::string& folder, const char* file);
+
+  [[nodiscard]] std::optional<int> pid_of(std::uint32_t run) const;
+  [[nodiscard]] std::string folder_of(const store::RunRow& row) const;
+  // Removes the folders of runs and jobs that were trimmed from the history.
+  void remove_folders(const store::RetentionResult& gone);
+  void set_defaults(const SupervisorOptions& options);
+
+ private:
+  struct Threads;
+  using RunPtr = std::shared_ptr<Run>;
+
+  // supervisor.cpp: starts runs
+  void look_up_user(const RunPtr& run);
+  void spawn(const RunPtr& run);
+  void begin_start(const RunPtr& run, const store::RunRow& row);
+  void set_reason(const RunPtr& run, const std::string& why);
+  void clear_reason(const RunPtr& run, const std::string& why);
+  void report_never_started(const RunPtr& run, const std::string& why);
+  struct SealResult;
+  void on_sealed(const RunPtr& run, const std::string& why, const SealResult& result);
+  void seal_later(const RunPtr& run, const std::string& why);
+  void on_spawned(const RunPtr& run, const Result<void>& result);
+  void retry_start(const RunPtr& run, const std::string& why);
+  [[nodiscard]] RunPtr make_run(const core::StartJob& action, const store::RunRow& row);
+  [[nodiscard]] std::string tag_of(const std::string& folder) const;
+  [[nodiscard]] std::string cgroup_of(const store::RunRow& row) const;
+  [[nodiscard]] Result<void> load_request(Run& run, const store::RunRow& row);
+  [[nodiscard]] Result<std::chrono::milliseconds> time_spent(core::JobId id) const;
+  [[nodiscard]] std::string checkpoint_of(const store::JobRow& row) const;
+
+  // supervisor_watch.cpp: handles what shims report
+  void open_link(const RunPtr& run);
+  void on_line(const RunPtr& run, const boost::json::object& line);
+  void on_running(const RunPtr& run, int pid);
+  void on_link_closed(const RunPtr& run);
+  void on_shim_lost(const RunPtr& run);
+  void on_exit_record(const RunPtr& run, const api::ExitRecord& record);
+  void finish_run(const RunPtr& run, const store::RunRow& outcome, bool success);
+  void probe(const RunPtr& run);
+  void on_probed(const RunPtr& run, bool is_ready, const std::string& detail);
+  void on_ready(const RunPtr& run);
+  void send_stop(const RunPtr& run, std::optional<std::chrono::milliseconds> grace);
+
+  // supervisor_moves.cpp: runs that are moved
+  [[nodiscard]] Mover& mover_of(core::JobId job) const;
+  void prepare(const RunPtr& run, const core::StartJob& action);
+  [[nodiscard]] bool is_successor(const Run& run) const;
+  void on_response(const RunPtr& run, const boost::json::object& line);
+  void fail_requests(const RunPtr& run, const std::string& why);
+  void start_request_timeout(const RunPtr& run, std::int64_t id);
+  void poll_resumed(const RunPtr& run);
+  [[nodiscard]] std::optional<std::chrono::milliseconds> kill_grace(const Run& run) const;
+  void reconcile_freeze(const RunPtr& run);
+  void on_freeze_reconciled(const RunPtr& run, const Result<void>& result);
+  void retry_freeze(const RunPtr& run, std::chrono::milliseconds wait);
+  [[nodiscard]] bool has_other_run(const Run& run) const;
+  [[nodiscard]] bool successor_started(const core::Job& job) const;
+  [[nodiscard]] bool is_replaced(const Run& run) const;
+  [[nodiscard]] bool is_current_replica(const Run& run) const;
+
+  // supervisor_recovery.cpp: runs of an earlier daemon
+  void recover_run(const core::StartJob& action, const store::RunRow& row, bool is_ready,
+                   bool rebooted);
+  [[nodiscard]] bool may_still_start(const core::StartJob& action, const std::string& folder) const;
+  void retry_load_request(const RunPtr& run);
+  void end_orphans();
+  void remove_orphan_folders();
+  void remove_orphan_checkpoints();
+
+  boost::asio::io_context& loop_;
+  Engine& engine_;
+  Hardware& hardware_;
+  SupervisorOptions options_;
+  std::map<std::uint32_t, RunPtr> runs_;
+  Mover* replica_mover_ = nullptr;
+  Mover* checkpoint_mover_ = nullptr;
+  std::unique_ptr<Threads> threads_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace tangram::daemon

@@ -1,0 +1,26 @@
+// The Supervisor's thread pools: one per kind of blocking work, so that a slow disk or process
+// holds up only its own kind. Not in supervisor.hpp because Asio's headers are heavy; included by
+// the .cpp files of Supervisor only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "daemon/access/user_lookup.hpp"
+#include "daemon/runs/port_allocator.hpp"
+#include "daemon/runs/supervisor.hpp"
+
+namespace tangram::daemon {
+
+struct Supervisor::Threads {
+  explicit Threads(boost::asio::io_context& loop) : user_lookup(loop) {}
+  UserLookup user_lookup;                // the accounts that jobs run as
+  boost::asio::thread_pool starting{4};  // starts shims and seals run folders
+  boost::asio::thread_pool killing{2};   // kills the processes of lost shims
+  boost::asio::thread_pool removing{1};  // removes folders
+  PortAllocator ports;
+  int orphans = 0;
+};
+
+}  // namespace tangram::daemon

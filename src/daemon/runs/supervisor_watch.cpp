@@ -1,0 +1,348 @@
+// See supervisor.hpp: handles what shims report, probes services, stops runs.
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/text.hpp"
+#include "daemon/gpus/hardware.hpp"
+#include "daemon/runs/readiness_probe.hpp"
+#include "daemon/runs/supervisor.hpp"
+#include "daemon/runs/supervisor_threads.hpp"
+#include "shim/processes.hpp"
+#include "shim/run_folder.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kReconnectDelay{100};
+constexpr std::chrono::milliseconds kKillTimeout{10'000};
+constexpr std::chrono::milliseconds kKillRetry{30'000};
+// How much longer than its grace period a stop may take before it counts as failed.
+constexpr std::chrono::milliseconds kStopMargin{15'000};
+
+// Why a replica that ended before its move did has failed. Every user may read the reason of a
+// move, so it contains nothing that the job printed, nor its name.
+std::string why_rolled_back(const Run& run, const store::RunRow& outcome) {
+  if (!run.stop_reason.empty()) return "its replica was not ready in time";
+  if (run.is_stop_requested) return "";  // the caller of the stop gives the reason
+  if (outcome.exit_signal) return cat("its replica was ended by signal ", *outcome.exit_signal);
+  if (outcome.exit_code) return cat("its replica exited with ", *outcome.exit_code);
+  return "its replica could not be started";
+}
+
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? cat("signal ", signal) : cat("SIG", name);
+}
+
+}  // namespace
+
+void Supervisor::open_link(const RunPtr& run) {
+  run->phase = Run::Phase::kLinked;
+  run->pid.reset();  // set again by the first line on the new connection
+  const std::weak_ptr<Run> weak = run;
+  ControlLink::Callbacks callbacks;
+  callbacks.on_line = [this, weak](const boost::json::object& line) {
+    if (const RunPtr self = weak.lock()) on_line(self, line);
+  };
+  callbacks.on_closed = [this, weak] {
+    if (const RunPtr self = weak.lock()) on_link_closed(self);
+  };
+  run->link = std::make_unique<ControlLink>(loop_, run->folder, std::move(callbacks));
+  if (run->is_stop_requested) send_stop(run, run->stop_grace);
+}
+
+void Supervisor::on_line(const RunPtr& run, const boost::json::object& line) {
+  if (line.contains("done")) return on_response(run, line);
+  if (const auto* number = line.if_contains("probe")) {
+    const auto* ok = line.if_contains("ok");
+    const auto* detail = line.if_contains("detail");
+    if (*number == run->probe_number) {
+      on_probed(run, ok != nullptr && ok->is_bool() && ok->get_bool(),
+                detail != nullptr && detail->is_string() ? std::string(detail->get_string()) : "");
+    }
+    return;
+  }
+  const auto* state = line.if_contains("state");
+  if (state == nullptr || !state->is_string()) return;
+  const auto* pid = line.if_contains("pid");
+  const auto* started = line.if_contains("started_us");
+  if (started != nullptr && started->is_int64()) {
+    run->started = store::WallTime(std::chrono::microseconds(started->get_int64()));
+  }
+  if (*state == "over") {
+    const auto* exit = line.if_contains("exit");
+    const auto record = exit == nullptr ? Result<api::ExitRecord>(invalid("no exit record"))
+                                        : api::read_exit_record(*exit);
+    if (record) on_exit_record(run, *record);
+    return;
+  }
+  if (pid != nullptr && pid->is_int64() && !run->pid && *state != "starting") {
+    on_running(run, static_cast<int>(pid->get_int64()));
+  }
+}
+
+// The job's process runs. The run is ready at once unless a probe decides that.
+void Supervisor::on_running(const RunPtr& run, int pid) {
+  run->pid = pid;
+  hardware_.register_process(run->mig_uuid, pid);
+  if (run->job == core::JobId()) return;
+  if (!run->has_request) return retry_load_request(run);
+  reconcile_freeze(run);
+  if (run->is_ready) return;
+  if (run->is_replica && !run->checkpoint.empty()) return poll_resumed(run);
+  if (run->kind == api::JobKind::kBatch || run->probe.kind == api::Probe::Kind::kNone) {
+    on_ready(run);
+    return;
+  }
+  if (!run->probe_until) {
+    run->probe_until = std::chrono::steady_clock::now() + run->probe.deadline;
+  }
+  engine_.post(Input{.event = core::WakeUp{},
+                     .note = [id = run->run.value(), job = run->job.value()](JobTable& records) {
+                       const auto now = Clock::wall();
+                       store::RunRow* row = records.edit_run(id);
+                       if (row == nullptr || row->started) return;
+                       row->started = now;
+                       store::JobRow* job_row = records.edit_job(job);
+                       if (job_row != nullptr && job_row->run == id) job_row->started = now;
+                     }});
+  probe(run);
+}
+
+void Supervisor::on_ready(const RunPtr& run) {
+  run->is_ready = true;
+  engine_.post(Input{.event = core::JobReady{run->job, run->run},
+                     .note = [id = run->run.value(), job = run->job.value()](JobTable& records) {
+                       store::RunRow* row = records.edit_run(id);
+                       if (row != nullptr && !row->started) row->started = Clock::wall();
+                       store::JobRow* job_row = records.edit_job(job);
+                       if (row != nullptr && job_row != nullptr && job_row->run == id) {
+                         job_row->started = row->started;
+                         if (row->direct) job_row->port = row->port;
+                       }
+                     }});
+}
+
+void Supervisor::probe(const RunPtr& run) {
+  const auto answer = [this, alive = alive_, weak = std::weak_ptr<Run>(run)](
+                          bool is_ready, const std::string& detail) {
+    const RunPtr self = weak.lock();
+    if (*alive && self) on_probed(self, is_ready, detail);
+  };
+  const std::uint16_t port = run->port.value_or(0);
+  switch (run->probe.kind) {
+    case api::Probe::Kind::kNone:
+      on_ready(run);
+      return;
+    case api::Probe::Kind::kTcp:
+      probe_tcp(loop_, port, run->probe.timeout, answer);
+      return;
+    case api::Probe::Kind::kHttp:
+      probe_http(loop_, port, run->probe.path, run->probe.timeout, answer);
+      return;
+    case api::Probe::Kind::kCommand:
+      if (run->link) run->link->send({{"do", "probe"}, {"id", ++run->probe_number}});
+      return;
+  }
+}
+
+void Supervisor::on_probed(const RunPtr& run, bool is_ready, const std::string& detail) {
+  if (run->phase != Run::Phase::kLinked || run->is_ready || run->is_stop_requested) return;
+  if (is_ready) {
+    on_ready(run);
+    return;
+  }
+  if (run->probe_until && std::chrono::steady_clock::now() >= *run->probe_until) {
+    run->stop_reason = cat("it was not ready within ", api::duration_text(run->probe.deadline),
+                           detail.empty() ? "" : "; the last probe: ", detail);
+    send_stop(run, std::nullopt);
+    return;
+  }
+  run->timer.expires_after(run->probe.interval);
+  run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && run->phase == Run::Phase::kLinked) probe(run);
+  });
+}
+
+void Supervisor::stop(const core::StopJob& action) {
+  const auto at = runs_.find(action.run.value());
+  if (at == runs_.end()) {  // gone already: repeated, in case the event was not committed
+    engine_.post(core::JobExited{action.job, action.run, false});
+    return;
+  }
+  send_stop(at->second, kill_grace(*at->second));
+}
+
+void Supervisor::send_stop(const RunPtr& run, std::optional<std::chrono::milliseconds> grace) {
+  run->is_stop_requested = true;
+  run->stop_grace = grace;
+  if (run->phase == Run::Phase::kWaiting) {
+    run->timer.cancel();
+    report_never_started(run, "stopped before it started");
+    return;
+  }
+  if (run->phase != Run::Phase::kLinked || !run->link) return;  // sent once connected
+  boost::json::object request{{"do", "stop"}};
+  if (grace) request["grace_ms"] = grace->count();
+  run->link->send(request);
+  run->stop_timer.expires_after(grace.value_or(run->spec.grace) + kStopMargin);
+  run->stop_timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
+    if (stopped || !*alive || run->phase == Run::Phase::kGone || run->job == core::JobId()) return;
+    core::ActionFailed event;
+    event.kind = core::ActionKind::kStopJob;
+    event.job = run->job;
+    event.run = run->run;
+    event.gpu = run->gpu;
+    engine_.post(event);
+  });
+}
+
+// The connection ended. Either the run has an exit record, or its shim is running and is connected
+// again, or the shim is lost.
+void Supervisor::on_link_closed(const RunPtr& run) {
+  if (run->phase != Run::Phase::kLinked) return;
+  run->link.reset();
+  fail_requests(run, "the connection to its shim was lost.");
+  const auto record = shim::read_exit(run->folder);
+  if (record && *record) {
+    on_exit_record(run, **record);
+    return;
+  }
+  if (!record) spdlog::error("job {}: {}", run->job.value(), record.error().message);
+  if (!shim::is_shim_running(run->folder)) {
+    // It may have ended between the two checks.
+    const auto again = shim::read_exit(run->folder);
+    if (again && *again) {
+      on_exit_record(run, **again);
+    } else {
+      on_shim_lost(run);
+    }
+    return;
+  }
+  run->timer.expires_after(kReconnectDelay);
+  run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
+    if (!stopped && *alive && run->phase == Run::Phase::kLinked) open_link(run);
+  });
+}
+
+// The shim is gone without an exit record: the run ends once all its processes are killed.
+void Supervisor::on_shim_lost(const RunPtr& run) {
+  run->phase = Run::Phase::kKilling;
+  spdlog::error("job {}: the shim of run {} is lost; killing its processes", run->job.value(),
+                run->run.value());
+  boost::asio::post(threads_->killing, [this, alive = alive_, run, tag = run->spec.tag,
+                                        cgroup = run->spec.cgroup] {
+    const shim::KillResult killed =
+        shim::kill_all({.tag = tag, .cgroup = cgroup, .shim = 0}, kKillTimeout);
+    boost::asio::post(loop_, [this, alive, run, killed] {
+      if (!*alive) return;
+      if (killed.all_gone) {
+        store::RunRow outcome;
+        outcome.reason = "shim lost";
+        finish_run(run, outcome, false);
+        return;
+      }
+      std::string left;
+      for (const shim::Unreachable& each : killed.remaining) {
+        left += cat(left.empty() ? "" : ", ", each.pid, " (", each.reason, ")");
+      }
+      set_reason(run, cat("shim lost; cannot kill the processes ", left,
+                          "; its instance stays held until they are gone"));
+      run->timer.expires_after(kKillRetry);
+      run->timer.async_wait([this, alive, run](const boost::system::error_code& stopped) {
+        if (!stopped && *alive) on_shim_lost(run);
+      });
+    });
+  });
+}
+
+void Supervisor::on_exit_record(const RunPtr& run, const api::ExitRecord& record) {
+  store::RunRow outcome;
+  outcome.exit_code = record.code;
+  outcome.exit_signal = record.signal;
+  outcome.started = record.started;
+  outcome.ended = record.ended;
+  outcome.reason = !run->stop_reason.empty() ? run->stop_reason : record.reason;
+  if (outcome.reason.empty() && record.signal)
+    outcome.reason = cat("ended by ", signal_text(*record.signal));
+  finish_run(run, outcome, record.code == 0 && !record.time_limit && run->stop_reason.empty());
+}
+
+void Supervisor::finish_run(const RunPtr& run, const store::RunRow& outcome, bool success) {
+  if (run->phase == Run::Phase::kGone) return;
+  run->phase = Run::Phase::kGone;
+  run->timer.cancel();
+  run->stop_timer.cancel();
+  run->freeze_timer.cancel();
+  run->link.reset();
+  runs_.erase(run->run.value());
+  fail_requests(run, "the run has ended.");
+  hardware_.run_ended(run->gpu);
+  if (run->job == core::JobId()) return;
+  const auto note = [outcome, id = run->run.value(), job = run->job.value(),
+                     replaced = is_replaced(*run),
+                     why = is_current_replica(*run) ? why_rolled_back(*run, outcome)
+                                                    : std::string()](JobTable& records) {
+    store::MoveRow* move = why.empty() ? nullptr : records.edit_move(job);
+    if (move != nullptr && move->run == id && move->reason.empty()) move->reason = why;
+    store::RunRow* row = records.edit_run(id);
+    if (row != nullptr) {
+      row->over = true;
+      row->exit_code = outcome.exit_code;
+      row->exit_signal = outcome.exit_signal;
+      row->reason = outcome.reason;
+      if (outcome.started) row->started = outcome.started;
+      row->ended = outcome.ended ? outcome.ended : std::optional(Clock::wall());
+    }
+    store::JobRow* job_row = records.edit_job(job);
+    if (job_row == nullptr || job_row->run != id || job_row->over || replaced) return;
+    job_row->exit_code = outcome.exit_code;
+    job_row->exit_signal = outcome.exit_signal;
+    job_row->reason = outcome.reason;
+    if (outcome.started) job_row->started = outcome.started;
+  };
+  engine_.post(Input{.event = core::JobExited{run->job, run->run, success}, .note = note});
+}
+
+void Supervisor::end_runs_on(core::GpuId gpu) {
+  std::vector<RunPtr> affected;
+  for (const auto& [id, run] : runs_) {
+    if (run->gpu == gpu) affected.push_back(run);
+  }
+  for (const RunPtr& run : affected) send_stop(run, std::chrono::milliseconds(0));
+}
+
+void Supervisor::end_runs_in(core::InstanceId instance) {
+  std::vector<RunPtr> affected;
+  for (const auto& [id, run] : runs_) {
+    if (run->instance == instance && run->job != core::JobId()) affected.push_back(run);
+  }
+  for (const RunPtr& run : affected) {
+    run->stop_reason = "its instance is gone";
+    send_stop(run, std::chrono::milliseconds(0));
+  }
+}
+
+Result<void> Supervisor::signal(std::uint64_t job, int signal) {
+  const store::JobRow* row = engine_.records().job(job);
+  const auto at = row == nullptr || !row->run ? runs_.end() : runs_.find(*row->run);
+  if (at == runs_.end() || !at->second->link || !at->second->pid) {
+    return std::unexpected(Error{ErrorCode::kUnavailable,
+                                 cat("job ", job, " has no process that could be signalled.")});
+  }
+  if (at->second->is_frozen) {  // the shim would refuse it, too, but its answer is not read
+    return std::unexpected(
+        Error{ErrorCode::kUnavailable,
+              cat("job ", job,
+                  " is frozen while it is moved and cannot be signalled. Try again "
+                  "after the move, or cancel it.")});
+  }
+  at->second->link->send({{"do", "signal"}, {"signal", signal}});
+  return {};
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,191 @@
+// See api_service.hpp.
+#include "daemon/service/api_service.hpp"
+
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "daemon/access/access.hpp"
+#include "daemon/access/audit.hpp"
+#include "daemon/access/limits.hpp"
+#include "daemon/access/tokens.hpp"
+#include "daemon/access/user_cache.hpp"
+#include "daemon/engine/engine.hpp"
+#include "daemon/explain/explain_service.hpp"
+#include "daemon/leases/leases.hpp"
+#include "daemon/service/defrag_service.hpp"
+#include "daemon/service/event_service.hpp"
+#include "daemon/service/history_service.hpp"
+#include "daemon/service/job_service.hpp"
+#include "daemon/service/metrics.hpp"
+#include "daemon/service/node_service.hpp"
+#include "daemon/views/history_reader.hpp"
+#include "daemon/views/views.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+// Calls `then` when the user is known, now or later, unless `owner` is gone by then.
+void await_identity(boost::asio::io_context& loop, std::uint32_t uid,
+                    const std::weak_ptr<void>& owner, const std::function<void()>& then) {
+  if (user_identity_known(uid)) return then();
+  constexpr auto kPollInterval = std::chrono::milliseconds(10);
+  const auto timer = std::make_shared<boost::asio::steady_timer>(loop, kPollInterval);
+  timer->async_wait([&loop, uid, owner, then, timer](const boost::system::error_code& stopped) {
+    if (!stopped && !owner.expired()) await_identity(loop, uid, owner, then);
+  });
+}
+
+constexpr auto kLookupRetryInterval = std::chrono::seconds(30);
+
+}  // namespace
+
+struct ApiService::Parts {
+  Parts(boost::asio::io_context& the_loop, Engine& the_engine, Hardware& hardware,
+        Supervisor& supervisor, const Endpoints& endpoints, const Cgroups& cgroups,
+        const Config& config, std::unique_ptr<Audit> the_audit)
+      : loop(the_loop),
+        engine(the_engine),
+        access(config.admins),
+        views(engine, hardware, supervisor, !config.emulate.empty()),
+        limits(engine, access, config.limits),
+        reader(loop, engine.store().path()),
+        jobs(loop, engine, hardware, supervisor, reader, views, access, limits, cgroups),
+        node(engine, views, access),
+        explain(engine, reader, access, limits),
+        defrag(engine, reader, access),
+        history(engine, reader, views, access),
+        leases(loop, engine, hardware, views, access, limits, config.linger),
+        events(engine, reader, access),
+        tokens(engine, access),
+        metrics(loop, engine, hardware, endpoints, views, access),
+        audit(std::move(the_audit)) {
+    access.restrict_submission(config.only_admins_submit);
+    engine.set_hooks(metrics.engine_hooks());
+    engine.set_on_events(
+        [this](const std::vector<store::EventRow>& rows) { events.publish(rows); });
+    pin_users([this] { return active_users(); });
+    schedule_lookup_retry();
+  }
+  ~Parts() { pin_users(nullptr); }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+  Parts(Parts&&) = delete;
+  Parts& operator=(Parts&&) = delete;
+
+  // Users with tokens, active jobs or leases.
+  [[nodiscard]] std::set<std::uint32_t> active_users() const {
+    std::set<std::uint32_t> uids = tokens.users();
+    for (const auto& [id, row] : engine.records().jobs()) {
+      if (!row.over) uids.insert(row.uid);
+    }
+    for (const auto& [id, lease] : engine.records().leases()) uids.insert(lease.taker);
+    return uids;
+  }
+  void schedule_lookup_retry() {
+    retry_timer.expires_after(kLookupRetryInterval);
+    retry_timer.async_wait([this](const boost::system::error_code& stopped) {
+      if (stopped) return;
+      access.retry_lookup();
+      schedule_lookup_retry();
+    });
+  }
+
+  boost::asio::io_context& loop;
+  Engine& engine;
+  Access access;
+  Views views;
+  Limits limits;
+  HistoryReader reader;
+  JobService jobs;
+  NodeService node;
+  ExplainService explain;
+  DefragService defrag;
+  HistoryService history;
+  Leases leases;
+  EventService events;
+  Tokens tokens;
+  Metrics metrics;
+  std::unique_ptr<Audit> audit;
+  boost::asio::steady_timer retry_timer{loop};
+  std::shared_ptr<void> alive = std::make_shared<int>(0);
+};
+
+ApiService::ApiService(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ApiService::~ApiService() = default;
+
+Result<std::unique_ptr<ApiService>> ApiService::open(boost::asio::io_context& loop, Engine& engine,
+                                                     Hardware& hardware, Supervisor& supervisor,
+                                                     const Endpoints& endpoints,
+                                                     const Cgroups& cgroups, const Config& config) {
+  auto audit = Audit::open(config.audit.empty() ? config.state_dir + "/audit.log" : config.audit);
+  if (!audit) return std::unexpected(audit.error());
+  auto parts = std::make_unique<Parts>(loop, engine, hardware, supervisor, endpoints, cgroups,
+                                       config, *std::move(audit));
+  if (auto loaded = parts->tokens.load(); !loaded) return std::unexpected(loaded.error());
+  return std::unique_ptr<ApiService>(new ApiService(std::move(parts)));
+}
+
+http::ApiHandlers ApiService::handlers() {
+  http::ApiHandlers handlers = parts_->jobs.handlers();
+  parts_->node.register_handlers(handlers);
+  parts_->explain.register_handlers(handlers);
+  parts_->defrag.register_handlers(handlers);
+  parts_->history.register_handlers(handlers);
+  parts_->leases.register_handlers(handlers);
+  parts_->events.register_handlers(handlers);
+  parts_->tokens.register_handlers(handlers);
+  parts_->metrics.register_handlers(handlers);
+  parts_->audit->register_handlers(handlers);
+  handlers.identity_known = [](const http::Caller& caller) {
+    return user_identity_known(caller.uid);
+  };
+  handlers.is_durable = [&engine = parts_->engine](std::optional<std::uint64_t> job) {
+    return engine.is_durable(job);
+  };
+  handlers.on_durable = [&engine = parts_->engine](std::function<void()> notify) {
+    return engine.on_durable(std::move(notify));
+  };
+  // A token stores the name of its user, who must be known first. Users that the caller may not
+  // create tokens for are not looked up.
+  handlers.create_token = [&parts = *parts_, create = std::move(handlers.create_token)](
+                              const http::Caller& caller, const api::TokenRequest& request,
+                              const http::Reply<api::TokenView>& reply) {
+    const bool may = Access::is_superuser(caller);
+    await_identity(parts.loop, may ? request.uid.value_or(caller.uid) : caller.uid, parts.alive,
+                   [=] { create(caller, request, reply); });
+  };
+  // So does a lease; its caller may disconnect during the lookup, which releases the handle.
+  handlers.acquire =
+      [&parts = *parts_, acquire = std::move(handlers.acquire)](
+          const http::Caller& caller, const api::LeaseRequest& request,
+          const http::Reply<http::ApiHandlers::Acquired>& reply) -> std::shared_ptr<void> {
+    const auto handle = std::make_shared<std::shared_ptr<void>>();
+    const bool may = parts.access.is_admin(caller);
+    await_identity(parts.loop, may ? request.uid.value_or(caller.uid) : caller.uid, handle,
+                   [=, weak = std::weak_ptr(handle)] {
+                     if (const auto locked = weak.lock()) *locked = acquire(caller, request, reply);
+                   });
+    return handle;
+  };
+  return handlers;
+}
+
+void ApiService::changed(const std::vector<std::uint64_t>& jobs) {
+  parts_->jobs.changed(jobs);
+  parts_->limits.changed(jobs);
+  parts_->leases.on_jobs_changed(jobs);
+}
+
+Leases& ApiService::leases() { return parts_->leases; }
+
+void ApiService::reload(const Config& config) {
+  parts_->access.set_group(config.admins);
+  parts_->access.restrict_submission(config.only_admins_submit);
+  parts_->limits.set(config.limits);
+  parts_->leases.set_linger(config.linger);
+}
+
+}  // namespace tangram::daemon

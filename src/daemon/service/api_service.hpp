@@ -1,0 +1,52 @@
+// ApiService: everything behind the API: authorization, limits, views and the services that handle
+// requests. The daemon knows only this class; each service registers its own handlers. Used on the
+// loop only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/error.hpp"
+#include "daemon/config/config.hpp"
+#include "daemon/runs/cgroups.hpp"
+#include "http/routes/api_handlers.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace tangram::daemon {
+
+class Engine;
+class Hardware;
+class Leases;
+class Endpoints;
+class Supervisor;
+
+class ApiService {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<ApiService>> open(
+      boost::asio::io_context& loop, Engine& engine, Hardware& hardware, Supervisor& supervisor,
+      const Endpoints& endpoints, const Cgroups& cgroups, const Config& config);
+  ~ApiService();
+  ApiService(const ApiService&) = delete;
+  ApiService& operator=(const ApiService&) = delete;
+  ApiService(ApiService&&) = delete;
+  ApiService& operator=(ApiService&&) = delete;
+
+  [[nodiscard]] http::ApiHandlers handlers();
+  // Executes the scheduler's actions for leases.
+  [[nodiscard]] Leases& leases();
+  // Call with jobs whose rows changed, once that is durable.
+  void changed(const std::vector<std::uint64_t>& jobs);
+  // Applies changes of the admins' group, limits and leases.
+  void reload(const Config& config);
+
+ private:
+  struct Parts;
+  explicit ApiService(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tangram::daemon

@@ -1,0 +1,110 @@
+// JobService: requests about jobs: submit, list, show, wait, logs, cancel, hold, release, signal
+// and move. It decides nothing about GPUs: it checks requests, posts inputs to the engine and reads
+// its rows. Used on the loop only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/job.hpp"
+#include "daemon/access/access.hpp"
+#include "daemon/engine/engine.hpp"
+#include "daemon/runs/cgroups.hpp"
+#include "http/routes/api_handlers.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace tangram::daemon {
+
+class Hardware;
+class Limits;
+class HistoryReader;
+class Supervisor;
+class Views;
+
+class JobService {
+ public:
+  JobService(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
+             Supervisor& supervisor, HistoryReader& reader, const Views& views,
+             const Access& access, Limits& limits, const Cgroups& cgroups);
+
+  [[nodiscard]] http::ApiHandlers handlers();
+  // Call with jobs whose rows changed; answers requests that wait for them.
+  void changed(const std::vector<std::uint64_t>& jobs);
+
+ private:
+  using Caller = http::Caller;
+  template <class T>
+  using Answer = http::Answer<T>;
+  template <class T>
+  using Reply = http::Reply<T>;
+  struct Waiter {
+    http::WaitFor what = http::WaitFor::kOver;
+    Caller caller;
+    Reply<api::JobView> reply;
+  };
+
+  // A submission with an idempotency key that is not durable yet.
+  struct PendingSubmission {
+    std::string fingerprint;
+    std::vector<Reply<http::ApiHandlers::Submitted>> others;  // repeated requests, answered with it
+  };
+
+  void submit(const Caller& caller, const api::JobRequest& request,
+              const http::IdempotencyKey& idempotency,
+              const Reply<http::ApiHandlers::Submitted>& reply);
+  void jobs(const Caller& caller, const http::JobFilter& filter,
+            const Reply<std::vector<api::JobView>>& reply);
+  [[nodiscard]] std::vector<api::JobView> outlines(
+      const Caller& caller, const std::map<std::uint64_t, store::JobRow>& rows) const;
+  [[nodiscard]] Answer<api::JobView> job(const Caller& caller, std::uint64_t id);
+  void cancel(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
+  void hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
+  void release(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
+  void change(const Caller& caller, std::uint64_t id, core::Event event,
+              const Reply<api::JobView>& reply);
+  void signal(const Caller& caller, std::uint64_t id, int signal, const Reply<void>& reply);
+  void move(const Caller& caller, std::uint64_t id, const api::MoveRequest& move_request,
+            const Reply<api::JobView>& reply);
+  [[nodiscard]] std::shared_ptr<void> wait(const Caller& caller, std::uint64_t id,
+                                           http::WaitFor what, const Reply<api::JobView>& reply);
+  [[nodiscard]] Answer<http::LogSource> logs(const Caller& caller, std::uint64_t id);
+
+  // True if the request repeats an earlier one; it is answered or will be.
+  [[nodiscard]] bool is_repeated(const Caller& caller, const http::IdempotencyKey& idempotency,
+                                 const Reply<http::ApiHandlers::Submitted>& reply);
+  void post(store::JobRow row, const core::JobSpec& spec, const http::IdempotencyKey& idempotency,
+            const Reply<http::ApiHandlers::Submitted>& reply);
+  // The row of a job; find_controllable(): if the caller may control it; find_active(): if it has
+  // also not ended. `action` is for the error message.
+  [[nodiscard]] Answer<store::JobRow> find(const Caller& caller, std::uint64_t id);
+  [[nodiscard]] Answer<store::JobRow> find_active(const Caller& caller, std::uint64_t id,
+                                                  std::string_view action);
+  [[nodiscard]] Answer<store::JobRow> find_controllable(const Caller& caller, std::uint64_t id,
+                                                        std::string_view action);
+  [[nodiscard]] Answer<void> check_servable(const api::JobRequest& request) const;
+  [[nodiscard]] Answer<void> check_port(const Caller& caller, const api::JobRequest& request) const;
+
+  boost::asio::io_context& loop_;
+  Engine& engine_;
+  Hardware& hardware_;
+  Supervisor& supervisor_;
+  HistoryReader& reader_;
+  const Views& views_;
+  const Access& access_;
+  Limits& limits_;
+  Cgroups cgroups_;
+  std::map<std::uint64_t, std::vector<std::weak_ptr<Waiter>>> waiters_;
+  std::map<std::pair<std::uint32_t, std::string>, PendingSubmission>
+      pending_submissions_;  // by uid and key
+  std::map<std::uint16_t, std::uint64_t>
+      pending_ports_;  // by port, of jobs that are not durable yet
+};
+
+}  // namespace tangram::daemon

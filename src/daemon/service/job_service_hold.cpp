@@ -1,0 +1,63 @@
+// See job_service.hpp: hold and release.
+#include <utility>
+
+#include "base/text.hpp"
+#include "daemon/access/limits.hpp"
+#include "daemon/access/problems.hpp"
+#include "daemon/access/user_cache.hpp"
+#include "daemon/service/job_service.hpp"
+
+namespace tangram::daemon {
+
+// Posts an event about a job that the caller may control; replies with the resulting job.
+void JobService::change(const Caller& caller, std::uint64_t id, core::Event event,
+                        const Reply<api::JobView>& reply) {
+  engine_.post(Input{.event = std::move(event),
+                     .done =
+                         [this, caller, id, reply](const Result<void>& result) {
+                           if (result) {
+                             reply(job(caller, id));
+                           } else {
+                             limits_.changed({id});
+                             reply(std::unexpected(unavailable(result.error().message)));
+                           }
+                         },
+                     .may_be_refused = true,
+                     .requested_by = user_name(caller.uid)});
+}
+
+void JobService::hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply) {
+  const auto row = find_active(caller, id, "hold");
+  if (!row) {
+    reply(std::unexpected(row.error()));
+    return;
+  }
+  const auto state = api::find_state(row->state);
+  if (state != api::JobState::kQueued && state != api::JobState::kHeld) {
+    reply(std::unexpected(conflict(cat("job ", id, " is ", row->state,
+                                       ": only a queued job can be held; cancel it instead."))));
+    return;
+  }
+  change(caller, id, core::JobHeld{core::JobId(id)}, reply);
+}
+
+void JobService::release(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply) {
+  const auto row = find_controllable(caller, id, "release");
+  if (!row) {
+    reply(std::unexpected(row.error()));
+    return;
+  }
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(core::JobId(id));
+  if (slot == core::kNoJob || (node.job(slot).holds & core::kHoldUser) == 0) {
+    reply(std::unexpected(
+        conflict(cat("job ", id, " is not held by its user: it is ", row->state,
+                     row->reason.empty() ? "" : cat(" (", row->reason, ")"), "."))));
+    return;
+  }
+  // Over the limit, the user's hold is replaced by the limit's, which Limits releases.
+  if (!limits_.try_unhold(id)) engine_.post(core::JobHeld{core::JobId(id), true});
+  change(caller, id, core::JobReleased{core::JobId(id)}, reply);
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,190 @@
+// See job_service.hpp: submission; an idempotency key makes repeating it safe.
+#include <utility>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/text.hpp"
+#include "daemon/access/limits.hpp"
+#include "daemon/access/problems.hpp"
+#include "daemon/access/user_cache.hpp"
+#include "daemon/service/job_service.hpp"
+#include "daemon/views/choose_profile.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+store::JobRow row_of(const http::Caller& caller, const api::JobRequest& request,
+                     const std::string& profile) {
+  store::JobRow row;
+  row.uid = caller.uid;
+  row.user = user_name(caller.uid);
+  row.kind = api::name_of(request.kind);
+  row.request = boost::json::serialize(api::to_json(request));
+  row.name = api::job_name(request);
+  row.profile = profile;
+  row.labels = api::labels_text(request.labels);
+  row.port = request.port;  // reserved from now on
+  row.state = api::name_of(api::JobState::kQueued);
+  row.submitted = Clock::wall();
+  return row;
+}
+
+core::JobSpec spec_of(const store::JobRow& row, const api::JobRequest& request) {
+  core::JobSpec spec;
+  spec.id = core::JobId(row.id);
+  spec.profile = row.profile;
+  spec.kind =
+      request.kind == api::JobKind::kBatch ? core::JobKind::kBatch : core::JobKind::kService;
+  spec.movable = api::move_method(request) != api::MoveMethod::kNever;
+  spec.restart = static_cast<core::Restart>(request.restart);
+  spec.max_restarts = request.max_restarts;
+  spec.held = request.hold;
+  return spec;
+}
+
+}  // namespace
+
+void JobService::submit(const Caller& caller, const api::JobRequest& request,
+                        const http::IdempotencyKey& idempotency,
+                        const Reply<http::ApiHandlers::Submitted>& reply) {
+  if (const auto admitted = access_.admit_submission(caller); !admitted) {
+    reply(std::unexpected(admitted.error()));
+    return;
+  }
+  if (!idempotency.key.empty() && is_repeated(caller, idempotency, reply)) return;
+  const auto profile =
+      choose_profile(engine_.scheduler().node(), request.profile, request.gpu_memory_mib);
+  if (!profile) {
+    reply(std::unexpected(profile.error()));
+    return;
+  }
+  if (const auto servable = check_servable(request); !servable) {
+    reply(std::unexpected(servable.error()));
+    return;
+  }
+  if (const auto may = check_port(caller, request); !may) {
+    reply(std::unexpected(may.error()));
+    return;
+  }
+  const auto admission = limits_.admit(caller, caller.uid, *profile);
+  if (!admission) {
+    reply(std::unexpected(admission.error()));
+    return;
+  }
+  store::JobRow row = row_of(caller, request, *profile);
+  row.id = engine_.allocate_job_id();
+  core::JobSpec spec = spec_of(row, request);
+  spec.over_limit = admission->over_limit;
+  limits_.add_pending(row.id, row.uid, row.profile, spec.held || spec.over_limit);
+  post(std::move(row), spec, idempotency, reply);
+}
+
+void JobService::post(store::JobRow row, const core::JobSpec& spec,
+                      const http::IdempotencyKey& idempotency,
+                      const Reply<http::ApiHandlers::Submitted>& reply) {
+  const std::uint64_t id = row.id;
+  const std::pair<std::uint32_t, std::string> key(row.uid, idempotency.key);
+  if (!idempotency.key.empty())
+    pending_submissions_[key] = {.fingerprint = idempotency.fingerprint, .others = {}};
+  const std::optional<std::uint16_t> port = row.port;
+  if (port) pending_ports_[*port] = id;
+  const store::SubmissionRow submission{.uid = row.uid,
+                                        .key = idempotency.key,
+                                        .fingerprint = idempotency.fingerprint,
+                                        .job = id,
+                                        .wall = row.submitted};
+  engine_.post(
+      Input{.event = core::JobSubmitted{spec},
+            .note =
+                [row = std::move(row), submission](JobTable& records) {
+                  records.put(row);
+                  if (!submission.key.empty()) records.put(submission);
+                },
+            .done =
+                [this, reply, id, key, port](const Result<void>& result) {
+                  if (!result) limits_.remove_pending(id);
+                  if (port) pending_ports_.erase(*port);
+                  const auto answer = [&](bool repeated) -> Answer<http::ApiHandlers::Submitted> {
+                    if (result) return http::ApiHandlers::Submitted{.id = id, .replayed = repeated};
+                    return std::unexpected(unavailable(result.error().message));
+                  };
+                  const PendingSubmission pending = std::exchange(pending_submissions_[key], {});
+                  pending_submissions_.erase(key);
+                  reply(answer(false));
+                  for (const auto& other : pending.others) other(answer(true));
+                },
+            .may_be_refused = true});
+}
+
+// A key that was used before: replies with the same job, also while that is not durable yet.
+bool JobService::is_repeated(const Caller& caller, const http::IdempotencyKey& idempotency,
+                             const Reply<http::ApiHandlers::Submitted>& reply) {
+  const auto refuse = [&](const std::string& what) {
+    reply(
+        std::unexpected(key_reused(cat("idempotency key ", tangram::quoted(idempotency.key),
+                                       " was used for ", what, ": use a new key for a new job."))));
+  };
+  if (const auto at = pending_submissions_.find({caller.uid, idempotency.key});
+      at != pending_submissions_.end()) {
+    if (at->second.fingerprint != idempotency.fingerprint) {
+      refuse("another request");
+    } else {
+      at->second.others.push_back(reply);
+    }
+    return true;
+  }
+  const auto before = engine_.store().submission(caller.uid, idempotency.key);
+  if (!before) {
+    reply(std::unexpected(unavailable(before.error().message)));
+    return true;
+  }
+  if (!*before) return false;
+  if ((*before)->fingerprint != idempotency.fingerprint) {
+    refuse(cat("another request, which became job ", (*before)->job));
+  } else {
+    reply(http::ApiHandlers::Submitted{.id = (*before)->job, .replayed = true});
+  }
+  return true;
+}
+
+http::Answer<void> JobService::check_servable(const api::JobRequest& request) const {
+  const bool own_port = request.port && api::endpoint_mode(request) == api::EndpointMode::kNone;
+  if (own_port && api::move_method(request) != api::MoveMethod::kNever) {
+    return std::unexpected(unservable(
+        "a service with a port and no endpoint cannot be moved, because its replica would need the "
+        "same port: omit the port, add an endpoint, or pin the service."));
+  }
+  if ((request.cpu_percent && !cgroups_.cpu) || (request.memory_bytes && !cgroups_.memory)) {
+    return std::unexpected(
+        unservable(cat("CPU and memory limits are not available: ", cgroups_.why_not,
+                       ". Submit without them, or run tangramd under systemd with Delegate=yes.")));
+  }
+  return {};
+}
+
+// A service's port is its address, so it is unique among active services, also queued ones.
+http::Answer<void> JobService::check_port(const Caller& caller,
+                                          const api::JobRequest& request) const {
+  constexpr std::uint16_t kFirstForAll = 1024;
+  if (!request.port) return {};
+  if (*request.port < kFirstForAll && !access_.is_admin(caller)) {
+    return std::unexpected(forbidden(cat("ports below ", kFirstForAll,
+                                         " are for admins: use a higher one, or omit the ",
+                                         "port to have one assigned.")));
+  }
+  const auto taken = [&](std::uint64_t job) {
+    return std::unexpected(conflict(cat("port ", *request.port, " is in use by job ", job,
+                                        ": use another one, or omit the port to have one "
+                                        "assigned.")));
+  };
+  if (const auto at = pending_ports_.find(*request.port); at != pending_ports_.end()) {
+    return taken(at->second);
+  }
+  for (const auto& [id, row] : engine_.records().jobs()) {
+    const bool active_service = !row.over && row.kind == api::name_of(api::JobKind::kService);
+    if (active_service && row.port == request.port) return taken(id);
+  }
+  return {};
+}
+
+}  // namespace tangram::daemon

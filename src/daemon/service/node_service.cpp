@@ -1,0 +1,131 @@
+// See node_service.hpp.
+#include "daemon/service/node_service.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "daemon/access/problems.hpp"
+#include "daemon/access/user_cache.hpp"
+#include "daemon/engine/tuning_text.hpp"
+#include "daemon/gpus/hardware.hpp"
+#include "policies/registry.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+core::Event event_of(http::GpuAction action, core::GpuId gpu) {
+  switch (action) {
+    case http::GpuAction::kCordon:
+      return core::GpuCordoned{gpu};
+    case http::GpuAction::kUncordon:
+      return core::GpuUncordoned{gpu};
+    case http::GpuAction::kDrain:
+      return core::GpuDrained{gpu};
+  }
+  return core::WakeUp{};
+}
+
+}  // namespace
+
+void NodeService::register_handlers(http::ApiHandlers& handlers) {
+  using http::Caller;
+  const auto read = [this](const Caller& caller, auto make_view) {
+    using View = decltype(make_view());
+    const auto admitted = access_.admit(caller);
+    return admitted ? http::Answer<View>(make_view())
+                    : http::Answer<View>(std::unexpected(admitted.error()));
+  };
+  handlers.gpus = [this, read](const Caller& caller) {
+    return read(caller, [this] { return views_.gpus(); });
+  };
+  handlers.status = [this, read](const Caller& caller) {
+    return read(caller, [this] { return views_.status(); });
+  };
+  handlers.tuning = [this, read](const Caller& caller) {
+    return read(caller, [this] { return view_of(engine_.scheduler().node().tuning()); });
+  };
+  handlers.change_gpu = [this](const Caller& caller, std::uint32_t index, http::GpuAction action,
+                               const http::Reply<api::GpuView>& reply) {
+    change_gpu(caller, index, action, reply);
+  };
+  handlers.tune = [this](const Caller& caller, const api::TuningChange& change,
+                         const http::Reply<api::TuningView>& reply) {
+    tune(caller, change, reply);
+  };
+  handlers.ready = [this]() -> http::Answer<void> {
+    if (engine_.store_error().empty()) return {};
+    return std::unexpected(unavailable(engine_.store_error()));
+  };
+}
+
+http::Answer<api::GpuView> NodeService::gpu(std::uint32_t index) const {
+  std::vector<api::GpuView> gpus = views_.gpus();
+  const auto at = std::ranges::find_if(gpus, [&](const api::GpuView& gpu) {
+    return gpu.index == index && !gpu.model.empty();  // without a model: not usable
+  });
+  if (at != gpus.end()) return std::move(*at);
+  return std::unexpected(missing(cat("GPU ", index, ": not found; see `tangram gpus`.")));
+}
+
+void NodeService::change_gpu(const http::Caller& caller, std::uint32_t index,
+                             http::GpuAction action, const http::Reply<api::GpuView>& reply) {
+  if (const auto may = access_.require_admin(caller, "cordon, uncordon or drain GPUs"); !may) {
+    reply(std::unexpected(may.error()));
+    return;
+  }
+  if (const auto known = gpu(index); !known) {
+    reply(std::unexpected(known.error()));
+    return;
+  }
+  engine_.post(Input{.event = event_of(action, core::GpuId(index)),
+                     .note =
+                         [index](JobTable& records) {  // from now on an admin's cordon
+                           records.set_fact(xid_cordon_key(core::GpuId(index)), "no");
+                         },
+                     .done =
+                         [this, index, reply](const Result<void>& result) {
+                           if (result) {
+                             reply(gpu(index));
+                           } else {
+                             reply(std::unexpected(unavailable(result.error().message)));
+                           }
+                         },
+                     .may_be_refused = true,
+                     .requested_by = user_name(caller.uid)});
+}
+
+void NodeService::tune(const http::Caller& caller, const api::TuningChange& change,
+                       const http::Reply<api::TuningView>& reply) {
+  if (const auto may = access_.require_admin(caller, "change the tuning"); !may) {
+    reply(std::unexpected(may.error()));
+    return;
+  }
+  // Based on the tuning requested last, which may not be durable yet, so that concurrent changes
+  // are all applied.
+  const core::Tuning& base =
+      pending_tunings_ > 0 ? last_tuning_ : engine_.scheduler().node().tuning();
+  const auto tuning = apply_change(base, change);
+  const auto policies = tuning ? policies::find_policies(*tuning) : std::unexpected(tuning.error());
+  if (!policies) {
+    const std::string& why = policies.error().message;
+    reply(std::unexpected(unservable(why.ends_with('.') ? why : why + ".")));
+    return;
+  }
+  last_tuning_ = *tuning;
+  ++pending_tunings_;
+  engine_.post(Input{.event = core::TuningChanged{*tuning, *policies},
+                     .done =
+                         [this, tuning = *tuning, reply](const Result<void>& result) {
+                           --pending_tunings_;
+                           if (result) {
+                             reply(view_of(tuning));
+                           } else {
+                             reply(std::unexpected(unavailable(result.error().message)));
+                           }
+                         },
+                     .may_be_refused = true,
+                     .requested_by = user_name(caller.uid)});
+}
+
+}  // namespace tangram::daemon

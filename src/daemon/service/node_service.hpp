@@ -1,0 +1,35 @@
+// NodeService: requests about the node as a whole: GPUs, tuning, status. Only admins may change it;
+// every change is an event of the scheduler and durable before it is answered.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/access/access.hpp"
+#include "daemon/engine/engine.hpp"
+#include "daemon/views/views.hpp"
+#include "http/routes/api_handlers.hpp"
+
+namespace tangram::daemon {
+
+class NodeService {
+ public:
+  NodeService(Engine& engine, const Views& views, const Access& access)
+      : engine_(engine), views_(views), access_(access) {}
+
+  void register_handlers(http::ApiHandlers& handlers);
+
+ private:
+  void change_gpu(const http::Caller& caller, std::uint32_t index, http::GpuAction action,
+                  const http::Reply<api::GpuView>& reply);
+  void tune(const http::Caller& caller, const api::TuningChange& change,
+            const http::Reply<api::TuningView>& reply);
+  [[nodiscard]] http::Answer<api::GpuView> gpu(std::uint32_t index) const;
+
+  Engine& engine_;
+  const Views& views_;
+  const Access& access_;
+  core::Tuning last_tuning_;  // requested last; durable if none is pending
+  int pending_tunings_ = 0;
+};
+
+}  // namespace tangram::daemon

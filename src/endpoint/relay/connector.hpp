@@ -1,0 +1,70 @@
+// Connector: gets a session its connection to the replica. It waits for a route and for a slot of
+// the ConnectThrottle, connects, and retries with back-off if the replica refuses, each time with
+// the current route. Nothing is sent before the connection is made, so the client notices none of
+// this.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "endpoint/net/socket.hpp"
+#include "endpoint/relay/relay_context.hpp"
+
+namespace tangram::endpoint {
+
+class Connector {
+ public:
+  Connector(RelayContext& context, Exchange& exchange, Socket::Owner& owner)
+      : context_(context), exchange_(exchange), owner_(owner) {}
+
+  // Starts connecting: is_connecting() holds until on_connected() returns a socket or stop().
+  void start();
+  // The route has changed: starts over with the new one. No-op unless connecting.
+  void on_route();
+  // The owner calls this from its own on_connected(). Returns the connection, or null if the
+  // attempt failed and will be retried.
+  [[nodiscard]] std::shared_ptr<Socket> on_connected(bool connected);
+  void stop();
+
+  // The route of the connection that on_connected() returned.
+  [[nodiscard]] const Route& route() const { return route_; }
+  [[nodiscard]] bool is_connecting() const { return stage_ != Stage::kIdle; }
+  [[nodiscard]] bool has_no_route() const { return stage_ == Stage::kNoRoute; }
+  // Whether the time to wait for a replica (spec.wait) or to connect (spec.connect) has passed.
+  [[nodiscard]] bool has_timed_out(Moment now) const { return is_connecting() && now >= deadline_; }
+  // Whether the client closed its connection before anything was sent to a replica. A half-closed
+  // client that still waits for the response looks the same to the kernel, so it gets a grace
+  // period; after that the request must not be executed: the client may have repeated it elsewhere.
+  // Called periodically.
+  [[nodiscard]] bool is_abandoned(Socket& client, Moment now);
+
+ private:
+  friend class ConnectThrottle;
+  enum class Stage { kIdle, kNoRoute, kQueued, kConnecting, kBackingOff };
+  void proceed();
+  void on_slot() { proceed(); }
+  void connect(const Route& route);
+  [[nodiscard]] bool is_unanswered(Moment before) const {
+    return stage_ == Stage::kConnecting && attempt_ <= before;
+  }
+  void reconnect();
+  void back_off();
+
+  RelayContext& context_;
+  Exchange& exchange_;
+  Socket::Owner& owner_;
+  Stage stage_ = Stage::kIdle;
+  Route route_{};
+  ConnectThrottle::Slot slot_{};
+  Moment deadline_{};
+  Moment attempt_{};                       // start of the latest attempt
+  std::optional<Moment> abandoned_since_;  // when the client's FIN was first seen
+  std::chrono::milliseconds next_backoff_{};
+  std::shared_ptr<Socket> socket_;
+  std::shared_ptr<boost::asio::steady_timer> timer_;  // created on demand: most never back off
+};
+
+}  // namespace tangram::endpoint

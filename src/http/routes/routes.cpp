@@ -1,0 +1,246 @@
+// See routes.hpp.
+#include "http/routes/routes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <vector>
+
+#include "base/text.hpp"
+#include "http/routes/identity.hpp"
+#include "http/routes/route_handlers.hpp"
+
+namespace tangram::http {
+namespace {
+
+constexpr Route kRoutes[] = {
+    {"POST", "/v1/jobs", Needs::kWrite, post_job},
+    {"GET", "/v1/jobs", Needs::kRead, get_jobs},
+    {"GET", "/v1/jobs/{id}", Needs::kRead, get_job, DurabilityNeed::kJob},
+    {"POST", "/v1/jobs/{id}/cancel", Needs::kWrite, post_cancel},
+    {"POST", "/v1/jobs/{id}/hold", Needs::kWrite, post_hold},
+    {"POST", "/v1/jobs/{id}/release", Needs::kWrite, post_release},
+    {"POST", "/v1/jobs/{id}/signal", Needs::kWrite, post_signal},
+    {"POST", "/v1/jobs/{id}/move", Needs::kWrite, post_move},
+    {"GET", "/v1/jobs/{id}/wait", Needs::kRead, get_wait, DurabilityNeed::kJob},
+    {"GET", "/v1/jobs/{id}/logs", Needs::kRead, get_logs, DurabilityNeed::kJob},
+    {"GET", "/v1/explain/{id}", Needs::kRead, get_explanation},
+    {"GET", "/v1/what-if", Needs::kRead, get_what_if},
+    {"POST", "/v1/leases", Needs::kWrite, post_lease, DurabilityNeed::kNothing},
+    {"GET", "/v1/leases", Needs::kRead, get_leases},
+    {"DELETE", "/v1/leases", Needs::kWrite, delete_leases},
+    {"GET", "/v1/leases/{id}", Needs::kRead, get_lease},
+    {"POST", "/v1/leases/{id}/renew", Needs::kWrite, post_renew, DurabilityNeed::kNothing},
+    {"DELETE", "/v1/leases/{id}", Needs::kWrite, delete_lease},
+    {"GET", "/v1/gpus", Needs::kRead, get_gpus},
+    {"POST", "/v1/gpus/{id}/cordon", Needs::kAdmin, post_cordon},
+    {"POST", "/v1/gpus/{id}/uncordon", Needs::kAdmin, post_uncordon},
+    {"POST", "/v1/gpus/{id}/drain", Needs::kAdmin, post_drain},
+    {"GET", "/v1/defrag", Needs::kRead, get_defrag},
+    {"GET", "/v1/tuning", Needs::kRead, get_tuning},
+    {"PATCH", "/v1/tuning", Needs::kAdmin, patch_tuning},
+    {"GET", "/v1/events", Needs::kRead, get_events, DurabilityNeed::kNothing},
+    {"GET", "/v1/history", Needs::kRead, get_history},
+    {"GET", "/v1/usage", Needs::kRead, get_usage},
+    {"POST", "/v1/tokens", Needs::kWrite, post_token},
+    {"GET", "/v1/tokens", Needs::kRead, get_tokens},
+    {"DELETE", "/v1/tokens/{id}", Needs::kWrite, delete_token},
+    {"GET", "/v1/status", Needs::kRead, get_status},
+    {"GET", "/metrics", Needs::kRead, get_metrics},
+    {"GET", "/healthz", Needs::kNothing, get_health, DurabilityNeed::kNothing},
+    {"GET", "/readyz", Needs::kNothing, get_ready, DurabilityNeed::kNothing},
+};
+
+// Removes and returns the first segment, up to the next '/'.
+std::string_view take_segment(std::string_view& path) {
+  const std::size_t end = std::min(path.find('/', 1), path.size());
+  const std::string_view segment = path.substr(0, end);
+  path.remove_prefix(end);
+  return segment;
+}
+
+// Returns the text for {id} if the path matches the pattern; empty if the pattern has no {id}.
+std::optional<std::string_view> match(std::string_view pattern, std::string_view path) {
+  std::string_view id;
+  while (!pattern.empty() && !path.empty()) {
+    const std::string_view expected = take_segment(pattern);
+    const std::string_view actual = take_segment(path);
+    if (expected == "/{id}" && actual.size() > 1) {
+      id = actual.substr(1);
+    } else if (expected != actual) {
+      return std::nullopt;
+    }
+  }
+  if (!pattern.empty() || !path.empty()) return std::nullopt;
+  return id;
+}
+
+std::optional<std::uint64_t> parse_id(std::string_view text) {
+  std::uint64_t id = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+// Returns the kind of object that {id} of the pattern identifies.
+std::string_view noun_of(const Route& route) {
+  if (route.pattern.starts_with("/v1/gpus")) return "gpu";
+  if (route.pattern.starts_with("/v1/leases")) return "lease";
+  if (route.pattern.starts_with("/v1/tokens")) return "token";
+  return "job";
+}
+
+std::string_view method_of(const Request& request) {
+  return request.method == "HEAD" ? "GET" : std::string_view(request.method);
+}
+
+Response not_found(const Request& request) {
+  return problem_response(
+      problem(404, "no-such-route",
+              cat("path not found: ", quoted(request.path), ". Try /v1/status or /v1/jobs.")));
+}
+
+Response not_a_number(const Route& route, std::string_view id) {
+  const std::string_view noun = noun_of(route);
+  return problem_response(
+      problem(404, cat("no-such-", noun),
+              cat(noun, ' ', quoted(id), ": not found; use the number of the ", noun)));
+}
+
+Response not_allowed(const Request& request, const std::vector<std::string>& methods) {
+  Response response =
+      problem_response(problem(405, "method-not-allowed",
+                               cat("method ", quoted(request.method), " is not allowed for ",
+                                   quoted(request.path), ": use ", join_words(methods))));
+  std::string allow;
+  for (const std::string& method : methods) allow += cat(allow.empty() ? "" : ", ", method);
+  response.headers.emplace_back("Allow", allow);
+  return response;
+}
+
+// Runs `act` and turns exceptions into responses: 501 for a handler that is not set, else 500.
+template <class Act, class ToResult>
+auto guarded(const Act& act, const ToResult& otherwise) {
+  try {
+    return act();
+  } catch (const std::bad_function_call&) {
+    return otherwise(
+        problem_response(problem(501, "not-implemented", "not implemented by this daemon")));
+  } catch (const std::exception& error) {
+    return otherwise(problem_response(
+        problem(500, "internal-error", cat("internal error: ", printable(error.what())))));
+  }
+}
+
+DeferredResponse guarded(DeferredResponse deferred) {
+  deferred.start = [start = std::move(deferred.start)](const Respond& respond) {
+    return guarded([&] { return start(respond); },
+                   [&](Response response) -> std::shared_ptr<void> {
+                     respond(std::move(response));
+                     return nullptr;
+                   });
+  };
+  return deferred;
+}
+
+struct Found {
+  const Route* route = nullptr;
+  Response otherwise;
+};
+
+Found find_route(Request& request) {
+  std::vector<std::string> methods;
+  for (const Route& route : kRoutes) {
+    const auto id = match(route.pattern, request.path);
+    if (!id) continue;
+    if (route.method != method_of(request)) {
+      methods.emplace_back(route.method);
+      if (route.method == "GET") methods.emplace_back("HEAD");
+      continue;
+    }
+    if (id->empty()) return {&route, {}};
+    const auto number = parse_id(*id);
+    if (!number) return {nullptr, not_a_number(route, *id)};
+    request.id = *number;
+    return {&route, {}};
+  }
+  return {nullptr, methods.empty() ? not_found(request) : not_allowed(request, methods)};
+}
+
+// Unknown paths need a token, too: unauthenticated clients must not learn which paths exist.
+Needs needs_of(const Found& found) {
+  return found.route == nullptr ? Needs::kRead : found.route->needs;
+}
+
+Outcome outcome_of(const ApiHandlers& handlers, Request& request) {
+  const Found found = find_route(request);
+  if (!request.is_authorized) {
+    if (auto ok = authenticate(handlers, request, needs_of(found)); !ok)
+      return unauthorized(ok.error());
+  }
+  if (found.route == nullptr) return found.otherwise;
+  return found.route->handler(handlers, request);
+}
+
+// Adds the audit record of the response, also of one that is given after the client has left.
+Outcome audited(const ApiHandlers& handlers, const Request& request, Outcome outcome) {
+  if (!handlers.on_answered || method_of(request) == "GET") return outcome;
+  const auto audit = [on_answered = handlers.on_answered, caller = request.caller,
+                      method = request.method,
+                      path = request.path](int status, std::string_view what) {
+    on_answered(caller, method, path, status, what);
+  };
+  if (const Response* response = std::get_if<Response>(&outcome)) {
+    audit(response->status, response->what);
+  }
+  if (DeferredResponse* deferred = std::get_if<DeferredResponse>(&outcome)) {
+    deferred->audit = audit;
+    deferred->start = [start = std::move(deferred->start), audit](const Respond& respond) {
+      return start([respond, audit](Response response) {
+        audit(response.status, response.what);
+        respond(std::move(response));
+      });
+    };
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+std::optional<Response> check_access(const ApiHandlers& handlers, Request& request) {
+  auto rejection = guarded(
+      [&]() -> std::optional<Response> {
+        const Found found = find_route(request);
+        const Needs needs = needs_of(found);
+        request.is_public = needs == Needs::kNothing;
+        request.durability =
+            found.route == nullptr ? DurabilityNeed::kNothing : found.route->durability;
+        auto ok = authenticate(handlers, request, needs);
+        request.is_authorized = ok.has_value();
+        if (request.is_authorized) return std::nullopt;
+        return unauthorized(ok.error());
+      },
+      [](Response response) { return std::optional(std::move(response)); });
+  if (rejection) static_cast<void>(audited(handlers, request, *rejection));
+  return rejection;
+}
+
+Outcome answer(const ApiHandlers& handlers, Request& request) {
+  Outcome outcome = guarded([&] { return outcome_of(handlers, request); },
+                            [](Response response) { return Outcome(std::move(response)); });
+  if (DeferredResponse* deferred = std::get_if<DeferredResponse>(&outcome)) {
+    *deferred = guarded(std::move(*deferred));
+  }
+  return audited(handlers, request, std::move(outcome));
+}
+
+std::size_t max_body_size(std::string_view method, std::string_view path,
+                          std::size_t max_job_size) {
+  constexpr std::size_t kMaxOtherSize = std::size_t{64} << 10U;
+  const bool is_job = method == "POST" && path.substr(0, path.find('?')) == "/v1/jobs";
+  return is_job ? max_job_size : std::min(max_job_size, kMaxOtherSize);
+}
+
+}  // namespace tangram::http

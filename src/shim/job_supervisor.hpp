@@ -1,0 +1,103 @@
+// JobSupervisor: the event loop of the shim. It starts the job, copies its output to the logs,
+// serves the control socket, enforces the time limit, stops the job and records its end. The run
+// has ended only when none of its processes is left. Single-threaded; one poll() without periodic
+// wakeups.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/run_spec.hpp"
+#include "shim/claim.hpp"
+#include "shim/command_probe.hpp"
+#include "shim/control.hpp"
+#include "shim/freezer.hpp"
+#include "shim/output.hpp"
+#include "shim/poll_set.hpp"
+#include "shim/processes.hpp"
+#include "shim/request.hpp"
+#include "shim/start.hpp"
+
+namespace tangram::shim {
+
+class JobSupervisor {
+ public:
+  // All references outlive it. The caller has blocked SIGCHLD, SIGTERM and SIGINT. `ready`:
+  // receives one status line once the job runs or has failed; may be invalid.
+  JobSupervisor(int folder, const api::RunSpec& spec, const Claim& claim, Control& control,
+                os::Descriptor ready);
+
+  [[nodiscard]] ShimExit run();
+
+ private:
+  enum class Phase : std::uint8_t {
+    kStarting,  // forked, exec() not confirmed yet
+    kRunning,
+    kStopping,  // SIGTERM sent, grace period
+    kKilling,   // SIGKILL in rounds until no process is left
+    kEnded,
+  };
+
+  // job_supervisor_start.cpp
+  void start_job();
+  Result<Launch> open_streams();
+  void on_start_known();
+  void fail_to_start(const StartFailure& failure);
+
+  // job_supervisor.cpp: the loop, and the end of the run
+  void wait();
+  [[nodiscard]] std::optional<Moment> next_deadline() const;
+  void on_deadline();
+  void on_signals();
+  void reap();
+  void on_end_of_job(int status);
+  void begin_stop(std::chrono::milliseconds grace);
+  void begin_kill();
+  void kill_remaining(Moment now);
+  [[nodiscard]] std::string reason() const;
+  ShimExit finish();
+
+  // job_supervisor_control.cpp: the control socket
+  [[nodiscard]] std::string status_line() const;
+  void announce();
+  void report_ready(const std::string& line);
+  void on_line(ClientId client, std::string_view line);
+  void on_request(ClientId client, const StopRequest& request);
+  void on_request(ClientId client, const SignalRequest& request);
+  void on_request(ClientId client, const ProbeRequest& request);
+  void on_request(ClientId client, const FreezeRequest& request);
+  void send_error(ClientId client, std::string_view error);
+  [[nodiscard]] ResponseCallback respond_as(const char* key);
+  // Signal the job's process group, or its main process only. Return 0 or an errno.
+  [[nodiscard]] int signal_group(int signal) const;
+  [[nodiscard]] int signal_main(int signal) const;
+
+  const api::RunSpec& spec_;
+  const Claim& claim_;
+  Control& control_;
+  os::Descriptor ready_;
+  os::Descriptor signals_;
+  Alarm alarm_;
+  RunMark mark_;
+  Output out_;
+  Output err_;
+  CommandProbe probe_;
+  Freezer freezer_;
+  Control::Callbacks callbacks_;
+
+  Phase phase_ = Phase::kStarting;
+  api::ExitRecord record_;
+  std::optional<StartFailure> start_failure_;
+  std::optional<Child> job_;  // until it is reaped
+  pid_t pid_ = 0;             // of the job, also after it was reaped
+  bool has_children_ = true;  // as of the last waitid()
+  bool has_more_to_reap_ = false;
+  std::optional<Moment> limit_at_;
+  std::optional<Moment> kill_at_;
+  std::optional<Moment> next_kill_round_;
+  std::chrono::milliseconds kill_pause_{1};
+};
+
+}  // namespace tangram::shim
