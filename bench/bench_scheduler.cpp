@@ -47,7 +47,10 @@ void arrival(benchmark::State& state, std::uint32_t gpus, unsigned load, const c
     const core::Request request{.profile = core::ProfileName(p)};
     if (core::choose(node, placement, request)) fitting.push_back(request.profile);
   }
-  if (fitting.empty()) return state.SkipWithError("nothing fits");
+  if (fitting.empty()) {
+    state.SkipWithError("nothing fits");
+    return;
+  }
   std::size_t i = 0;
   for (auto _ : state) {
     const core::Request request{.profile = fitting[i % fitting.size()]};

@@ -55,7 +55,10 @@ void simulate(benchmark::State& state, std::uint32_t gpus, bool contention) {
       return more;
     };
     const auto summary = sim::simulate(setting, workload);
-    if (!summary) return state.SkipWithError(summary.error().message.c_str());
+    if (!summary) {
+      state.SkipWithError(summary.error().message.c_str());
+      return;
+    }
     state.counters["steps_per_job"] =
         static_cast<double>(summary->steps) / static_cast<double>(synthetic.tasks);
     state.counters["wait"] = summary->wait.mean();
@@ -82,7 +85,10 @@ void memory(benchmark::State& state) {
       bytes = static_cast<double>(mallinfo2().uordblks - before) / static_cast<double>(s.live);
     };
     const auto summary = sim::simulate(setting, sim::generate(synthetic, 1), observer);
-    if (!summary) return state.SkipWithError(summary.error().message.c_str());
+    if (!summary) {
+      state.SkipWithError(summary.error().message.c_str());
+      return;
+    }
   }
   state.counters["bytes_per_live_job"] = bytes;
 }

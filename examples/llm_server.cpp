@@ -216,7 +216,10 @@ int main() {
       server.ending = true;
       server.acceptor.close();
       const auto stop_when_idle = [&](const auto& self) -> void {
-        if (server.streaming == 0) return server.loop.stop();
+        if (server.streaming == 0) {
+          server.loop.stop();
+          return;
+        }
         drained.expires_after(20ms);
         drained.async_wait([&, self](const error_code&) { self(self); });
       };

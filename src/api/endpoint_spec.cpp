@@ -14,9 +14,8 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-constexpr Bounds kAnyTime{0, 366ULL * 24 * 3'600'000};
+constexpr Bounds kEndpointTime{0, 366ULL * 24 * 3'600'000};
 constexpr std::uint64_t kMostPort = 65'535;
-constexpr std::size_t kLongestHost = 64;
 
 // In another version, the same key may have another meaning.
 void check_version(Fields& fields) {
@@ -32,7 +31,7 @@ EndpointMode mode_in(Fields& fields) {
   const auto mode =
       static_cast<EndpointMode>(fields.enum_value("mode", kEndpointNames)
                                     .value_or(static_cast<std::size_t>(EndpointMode::kTcp)));
-  if (mode == EndpointMode::kNone) fields.add_error("mode", "must be \"tcp\" or \"http\"");
+  if (mode == EndpointMode::kNone) fields.add_error("mode", R"(must be "tcp" or "http")");
   return mode;
 }
 
@@ -47,7 +46,7 @@ std::optional<EndpointSpec::User> user_in(Fields& fields, FieldErrors& errors) {
 }
 
 void read_time(Fields& fields, std::string_view key, milliseconds& out) {
-  if (const auto count = fields.number(key, kAnyTime)) out = milliseconds(*count);
+  if (const auto count = fields.number(key, kEndpointTime)) out = milliseconds(*count);
 }
 
 void read_times(Fields& fields, EndpointSpec& spec) {

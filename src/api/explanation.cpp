@@ -154,7 +154,8 @@ UnblockingMoves unblocking_moves_in(Fields& fields, FieldErrors& errors) {
 }
 
 json::array numbers_json(const std::vector<std::uint64_t>& numbers) {
-  return json::array(numbers.begin(), numbers.end());
+  json::array out(numbers.begin(), numbers.end());
+  return out;
 }
 
 json::value pending_room_json(const std::optional<PendingRoomView>& r) {

@@ -140,7 +140,8 @@ std::optional<double> Fields::decimal(std::string_view key) {
   return std::nullopt;
 }
 
-std::optional<std::chrono::milliseconds> Fields::duration(std::string_view key, Bounds bounds) {
+std::optional<std::chrono::milliseconds> Fields::duration(std::string_view key,
+                                                          Bounds milliseconds) {
   const json::value* found = value(key);
   if (found == nullptr) return std::nullopt;
   std::optional<std::chrono::milliseconds> duration;
@@ -156,15 +157,15 @@ std::optional<std::chrono::milliseconds> Fields::duration(std::string_view key, 
   }
   const auto in_range = [&](std::chrono::milliseconds d) {
     const auto count = static_cast<std::uint64_t>(d.count());
-    return d.count() >= 0 && count >= bounds.lowest && count <= bounds.highest;
+    return d.count() >= 0 && count >= milliseconds.lowest && count <= milliseconds.highest;
   };
   if (duration && in_range(*duration)) return duration;
   const auto text_of = [](std::uint64_t ms) {
     return duration_text(std::chrono::milliseconds(static_cast<std::int64_t>(ms)));
   };
-  add_error(key,
-            cat("must be a duration from ", text_of(bounds.lowest), " to ", text_of(bounds.highest),
-                ", e.g. \"90s\" or a number of seconds, not ", kind_of(*found)));
+  add_error(key, cat("must be a duration from ", text_of(milliseconds.lowest), " to ",
+                     text_of(milliseconds.highest), ", e.g. \"90s\" or a number of seconds, not ",
+                     kind_of(*found)));
   return std::nullopt;
 }
 

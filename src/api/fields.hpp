@@ -39,6 +39,7 @@ struct Bounds {
 
 inline constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::size_t kLongestHost = 64;  // the address of an endpoint
 
 // For views: missing values are written as null, so that every key is always present.
 [[nodiscard]] inline boost::json::value text_or_null(const std::string& text) {

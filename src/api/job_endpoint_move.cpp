@@ -18,9 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kHour = 3'600'000;
-constexpr std::size_t kLongestHost = 64;
-constexpr Bounds kTimes{10, 366 * 24 * kHour};
+constexpr Bounds kTimes{10, 366ULL * 24 * kHour};
 
 // "none" is read as 0: no timeout.
 std::optional<std::chrono::milliseconds> time_or_none(Fields& fields, std::string_view key) {
@@ -72,7 +70,7 @@ Endpoint endpoint_in(const json::value& value, const std::string& path, FieldErr
   endpoint.host = fields.text("host", kLongestHost);
   if (!endpoint.host.empty() && !is_address(endpoint.host)) {
     fields.add_error("host",
-                     "must be an IP address to listen on, e.g. \"127.0.0.1\" or \"0.0.0.0\"");
+                     R"(must be an IP address to listen on, e.g. "127.0.0.1" or "0.0.0.0")");
   }
   endpoint.forwarded = fields.flag("forwarded").value_or(false);
   endpoint.drain = fields.duration("drain", {0, kHour}).value_or(endpoint.drain);
@@ -126,10 +124,10 @@ void check_endpoint_and_move(const JobRequest& request, Fields& fields) {
   }
   const auto way = request.move.way.value_or(MoveMethod::kNever);
   if (way == MoveMethod::kCheckpoint && is_service) {
-    fields.add_error("move.way", "\"checkpoint\" is for batch jobs; use \"replica\" for a service");
+    fields.add_error("move.way", R"("checkpoint" is for batch jobs; use "replica" for a service)");
   }
   if (way == MoveMethod::kReplica && !is_service) {
-    fields.add_error("move.way", "\"replica\" is for services; use \"checkpoint\" for a batch job");
+    fields.add_error("move.way", R"("replica" is for services; use "checkpoint" for a batch job)");
   }
 }
 

@@ -23,15 +23,11 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
 constexpr ListLimits kCommandLimits{4096, kMib};
-constexpr ListLimits kEnvironmentLimits{4096, kMib};
 constexpr ListLimits kLabelLimits{64, std::size_t{64} << 10U};
 constexpr std::size_t kLongestArgument = (std::size_t{128} << 10U) - 1;  // MAX_ARG_STRLEN of Linux
 constexpr std::size_t kLongestName = 128;
-constexpr std::size_t kLongestPath = 4095;
 constexpr Bounds kAnySize{kMib, std::uint64_t{1} << 50U};
-constexpr std::uint64_t kHour = 3'600'000;
 constexpr std::uint64_t kDay = 24 * kHour;
 constexpr double kMostCpus = 4096;
 constexpr std::array<std::string_view, 16> kLimitNames = {
@@ -53,25 +49,25 @@ std::optional<std::uint32_t> umask_in(Fields& fields) {
   std::uint32_t mask = 0;
   for (const char c : text.substr(0, 8)) mask = mask * 8 + static_cast<std::uint32_t>(c - '0');
   if (octal_digits && !text.empty() && text.size() <= 4 && mask <= 0777) return mask;
-  fields.add_error("umask", "must be octal digits from \"000\" to \"777\", e.g. \"022\"");
+  fields.add_error("umask", R"(must be octal digits from "000" to "777", e.g. "022")");
   return std::nullopt;
 }
 
 // Accepts a number, "unlimited", or {"soft": …, "hard": …} where null is unlimited.
 ResourceLimit limit_in(const json::value& value, const std::string& path, FieldErrors& errors) {
-  constexpr Bounds kAny{0, std::numeric_limits<std::int64_t>::max()};
+  constexpr Bounds kAnyLimit{0, std::numeric_limits<std::int64_t>::max()};
   ResourceLimit limit;
   if (value.is_string() && value.get_string() == "unlimited") return limit;
   if (value.is_object()) {
     Fields both(value, path, "a resource limit", errors);
-    limit.soft = both.number("soft", kAny);
-    limit.hard = both.number("hard", kAny);
+    limit.soft = both.number("soft", kAnyLimit);
+    limit.hard = both.number("hard", kAnyLimit);
     both.reject_unknown();
   } else {
     json::error_code status;
     limit.soft = value.to_number<std::uint64_t>(status);
     limit.hard = limit.soft;
-    if (status || *limit.soft > kAny.highest) {
+    if (status || *limit.soft > kAnyLimit.highest) {
       errors.add(path, "must be a number, \"unlimited\" or {\"soft\": …, \"hard\": …}");
     }
   }
@@ -211,7 +207,7 @@ void check_labels(const std::map<std::string, std::string>& labels, const Fields
 void check_size(const std::string& profile, bool sized, const Fields& fields) {
   if (profile.empty() && !sized) {
     fields.add_error("profile",
-                     "is missing; give a profile, e.g. \"2g.10gb\", or gpu_memory, e.g. \"8GiB\"");
+                     R"(is missing; give a profile, e.g. "2g.10gb", or gpu_memory, e.g. "8GiB")");
   }
   if (!profile.empty() && sized) {
     fields.add_error("gpu_memory", "cannot be combined with profile; give one of the two");

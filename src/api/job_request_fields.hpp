@@ -14,6 +14,11 @@
 
 namespace tangram::api {
 
+inline constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
+inline constexpr std::uint64_t kHour = 3'600'000;  // ms
+inline constexpr std::size_t kLongestPath = 4095;
+inline constexpr ListLimits kEnvironmentLimits{4096, kMib};
+
 [[nodiscard]] JobRequest request_in(Fields& fields, FieldErrors& errors);
 // Adds errors for contradictions and missing values.
 void check_request(const JobRequest& request, Fields& fields);

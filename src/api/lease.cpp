@@ -15,14 +15,10 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::array<std::string_view, 4> kStates = {"waiting", "granted", "releasing", "over"};
-constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
-constexpr std::uint64_t kHour = 3'600'000;
-constexpr Bounds kTtl{1'000, 30 * 24 * kHour};
+constexpr Bounds kRequestedTtl{1'000, 30ULL * 24 * kHour};
 constexpr Bounds kWait{0, kHour};
-constexpr Bounds kAnyTime{0, 100ULL * 365 * 24 * kHour};
+constexpr Bounds kShownTtl{0, 100ULL * 365 * 24 * kHour};
 constexpr std::size_t kLongestProfile = 128;
-constexpr std::size_t kLongestPath = 4095;
-constexpr ListLimits kEnvironmentLimits{4096, std::size_t{1} << 20U};
 
 std::optional<std::chrono::milliseconds> ttl_in(Fields& fields, Bounds bounds) {
   const json::value* found = fields.value("ttl");
@@ -65,7 +61,7 @@ void read_placement(Fields& fields, LeaseView& lease) {
 }
 
 void read_times(Fields& fields, LeaseView& lease) {
-  lease.ttl = ttl_in(fields, kAnyTime).value_or(lease.ttl);
+  lease.ttl = ttl_in(fields, kShownTtl).value_or(lease.ttl);
   lease.asked = fields.wall("asked").value_or(WallTime{});
   lease.granted = fields.wall("granted");
   lease.expires = fields.wall("expires");
@@ -108,7 +104,7 @@ Result<LeaseRequest> read_lease_request(const json::value& document) {
   r.gpu_memory_mib = gpu_memory_in(fields);
   r.key = printable_name_in(fields, "key");
   r.name = printable_name_in(fields, "name");
-  r.ttl = ttl_in(fields, kTtl);
+  r.ttl = ttl_in(fields, kRequestedTtl);
   if (r.ttl == kNoEnd && r.key.empty()) {
     fields.add_error("ttl", "\"none\" requires a key, by which the lease can be released");
   }
@@ -133,7 +129,7 @@ Result<LeaseRequest> read_lease_request(const json::value& document) {
 Result<std::optional<std::chrono::milliseconds>> read_renewal(const json::value& document) {
   FieldErrors errors;
   Fields fields(document, "", "a renewal", errors);
-  const auto ttl = ttl_in(fields, kTtl);
+  const auto ttl = ttl_in(fields, kRequestedTtl);
   fields.reject_unknown();
   if (errors.first()) return std::unexpected(*errors.first());
   return ttl;

@@ -11,6 +11,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "api/signals.hpp"
 #include "base/text.hpp"
 
 namespace tangram::api {
@@ -303,6 +304,10 @@ Result<ExitRecord> read_exit_record(const json::value& document) {
   read_time(keys, "ended_us", record.ended);
   if (keys.error()) return invalid(*keys.error());
   return record;
+}
+
+std::string no_handler_text(int signal) {
+  return cat("not ready to be moved: it has no handler for ", signal_name(signal), " yet.");
 }
 
 }  // namespace tangram::api

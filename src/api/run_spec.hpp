@@ -86,8 +86,9 @@ struct ExitRecord {
 //   shim → client, on connect and at every change:
 //     {"version":1,"state":"starting|running|stopping|over","shim":PID,"pid":PID,"started_us":N}
 //     pid is null if the job could not be forked; times are microseconds since the epoch.
-//     "over" carries "exit": the ExitRecord. It is sent after the exit file is durable, then the
-//     shim exits. A client that sees EOF before it reads the exit file.
+//     "takes_checkpoint":true says that the shim knows the request "checkpoint"; older shims do
+//     not. "over" carries "exit": the ExitRecord. It is sent after the exit file is durable, then
+//     the shim exits. A client that sees EOF before it reads the exit file.
 //   client → shim:
 //     {"do":"stop"} | {"do":"stop","grace_ms":0}   SIGTERM, grace, SIGKILL; if repeated, the
 //                                                   shorter grace; a frozen run is killed at once
@@ -95,6 +96,13 @@ struct ExitRecord {
 //                                                   only to it; rejected while the run is frozen
 //     {"do":"probe","id":7}      → {"probe":7,"ok":true|false,"detail":"…"}
 //     {"do":"freeze","id":8} | {"do":"thaw","id":9}  → {"done":8,"ok":…,"detail":"…"}
+//     {"do":"checkpoint","id":10,"signal":10}        → {"done":10,"ok":…,"detail":"…"}
+//                                                   the signal, to the main process, if that has a
+//                                                   handler for it (SigCgt of /proc/PID/status)
 //   Any other line → {"error":"…"}, without further effect.
+
+// Why a job is not sent the signal that requests a checkpoint, e.g. "not ready to be moved: it has
+// no handler for SIGUSR1 yet.": the signal would end it.
+[[nodiscard]] std::string no_handler_text(int signal);
 
 }  // namespace tangram::api

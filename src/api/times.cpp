@@ -16,9 +16,9 @@ struct Unit {
   std::string_view name;
   double size;
 };
-constexpr double kDay = 86'400'000;
-constexpr std::array kDurationUnits = {Unit{"d", kDay}, Unit{"h", 3'600'000}, Unit{"m", 60'000},
-                                       Unit{"s", 1'000}, Unit{"ms", 1}};
+constexpr double kMsPerDay = 86'400'000;
+constexpr std::array kDurationUnits = {Unit{"d", kMsPerDay}, Unit{"h", 3'600'000},
+                                       Unit{"m", 60'000}, Unit{"s", 1'000}, Unit{"ms", 1}};
 constexpr double kLongestDays = 36'500;
 
 constexpr double kKib = 1024;
@@ -41,8 +41,9 @@ std::optional<double> pop_number(std::string_view& text) {
   while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
   if (end == 0 || !is_digit(text[0]) || end > 20) return std::nullopt;
   double value = 0;
-  const auto [stop, status] = std::from_chars(text.data(), text.data() + end, value);
-  if (status != std::errc{} || stop != text.data() + end) return std::nullopt;
+  const std::string_view digits = text.substr(0, end);
+  const auto [stop, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (status != std::errc{} || stop != digits.data() + digits.size()) return std::nullopt;
   text.remove_prefix(end);
   return value;
 }
@@ -96,7 +97,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     total += *number * unit->size;
   }
   if (std::isinf(last)) return invalid_duration(text);
-  if (total > kLongestDays * kDay) {
+  if (total > kLongestDays * kMsPerDay) {
     return invalid(cat("invalid duration ", quoted(text), ": longer than a hundred years"));
   }
   return std::chrono::milliseconds(std::llround(total));

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::array<std::string_view, 3> kScopes = {"read", "write", "admin"};
-constexpr Bounds kTtl{60'000, 3652ULL * 24 * 3'600'000};
+constexpr Bounds kTokenTtl{60'000, 3652ULL * 24 * 3'600'000};
 
 Scope scope_in(Fields& fields) {
   const auto scope = fields.enum_value("scope", kScopes);
@@ -38,7 +38,7 @@ Result<TokenRequest> read_token_request(const json::value& document) {
   r.name = printable_name_in(fields, "name");
   r.uid = fields.number32("uid");
   r.scope = scope_in(fields);
-  r.ttl = fields.duration("ttl", kTtl).value_or(r.ttl);
+  r.ttl = fields.duration("ttl", kTokenTtl).value_or(r.ttl);
   fields.reject_unknown();
   if (errors.first()) return std::unexpected(*errors.first());
   return r;

@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kLongestWord = 128;
-constexpr Bounds kAnyTime{0, 3660ULL * 24 * 3'600'000};
+constexpr Bounds kCooldown{0, 3660ULL * 24 * 3'600'000};
 
 std::optional<std::string> text_if_there(Fields& fields, std::string_view key) {
   if (!fields.has(key)) return std::nullopt;
@@ -42,7 +42,7 @@ Result<TuningView> read_tuning_view(const json::value& document) {
   t.migration = fields.text("migration");
   t.queue = fields.text("queue");
   t.most_moves = fields.number32("most_moves").value_or(0);
-  t.cooldown = fields.duration("cooldown", kAnyTime).value_or(t.cooldown);
+  t.cooldown = fields.duration("cooldown", kCooldown).value_or(t.cooldown);
   t.gain = fields.text("gain");
   t.window = fields.text("window");
   t.protect_head = fields.flag("protect_head").value_or(t.protect_head);
@@ -73,7 +73,7 @@ Result<TuningChange> read_tuning_change(const json::value& document) {
   c.migration = text_if_there(fields, "migration");
   c.queue = text_if_there(fields, "queue");
   c.most_moves = fields.number32("most_moves");
-  c.cooldown = fields.duration("cooldown", kAnyTime);
+  c.cooldown = fields.duration("cooldown", kCooldown);
   c.gain = text_if_there(fields, "gain");
   c.window = text_if_there(fields, "window");
   c.protect_head = fields.flag("protect_head");

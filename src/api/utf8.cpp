@@ -8,15 +8,20 @@
 namespace tangram::api {
 namespace {
 
+// Length of a code point that starts with this byte; 0 if none does.
+std::size_t code_point_length(unsigned char first) {
+  if (first < 0x80U) return 1;
+  if ((first >> 5U) == 0x06U) return 2;
+  if ((first >> 4U) == 0x0eU) return 3;
+  if ((first >> 3U) == 0x1eU) return 4;
+  return 0;
+}
+
 // Removes the first code point and returns it; nullopt if the bytes are not valid UTF-8.
 std::optional<std::uint32_t> pop_code_point(std::string_view& text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80U            ? 1
-                             : (first >> 5U) == 0x06U ? 2
-                             : (first >> 4U) == 0x0eU ? 3
-                             : (first >> 3U) == 0x1eU ? 4
-                                                      : 0;
+  const std::size_t length = code_point_length(first);
   if (length == 0 || text.size() < length) return std::nullopt;
   std::uint32_t point = length == 1 ? first : first & (0xffU >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {

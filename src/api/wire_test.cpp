@@ -91,7 +91,7 @@ TEST(LeaseJson, ErrorsNameTheKey) {
   EXPECT_THAT(refused(read_lease_request, "[]"), HasSubstr("a lease must be an object"));
   std::string labels;
   for (int i = 0; i < 65; ++i) {
-    labels += (i > 0 ? ",\"l" : "\"l") + std::to_string(i) + "\":\"\"";
+    labels += (i > 0 ? ",\"l" : "\"l") + std::to_string(i) + R"(":"")";
   }
   EXPECT_THAT(error_of(R"("labels":{)" + labels + "}}"), HasSubstr("at most 64"));
   EXPECT_EQ(

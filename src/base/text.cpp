@@ -75,7 +75,7 @@ std::string printable(std::string_view input) {
   return out;
 }
 
-std::string quoted(std::string_view input) {
+std::string Quoted::operator()(std::string_view input) const {
   return cat('\'', printable(input.substr(0, kLongestQuote)),
              input.size() > kLongestQuote ? "…'" : "'");
 }

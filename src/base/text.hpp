@@ -33,8 +33,13 @@ std::optional<std::string_view> nearest(std::string_view word,
 // Escapes every byte except printable ASCII as \xNN, so that it is safe to print on a terminal.
 std::string printable(std::string_view input);
 
-// User input for messages: in quotes, escaped as by printable(), cut to 60 bytes.
-std::string quoted(std::string_view input);
+// User input for messages: in quotes, escaped as by printable(), cut to 60 bytes. A function
+// object, because argument-dependent lookup would find std::quoted for the function
+// quoted(a_string).
+struct Quoted {
+  std::string operator()(std::string_view input) const;
+};
+inline constexpr Quoted quoted{};  // NOLINT(readability-identifier-naming): called as a function
 
 // Parses a decimal integer in the range, strictly: "+1", " 1", "007", "1x" and "" give nullopt.
 std::optional<int> parse_int(std::string_view text, int lowest, int highest);

@@ -31,7 +31,9 @@ struct DestroyInstance {  // → InstanceDestroyed
   GpuId gpu;
   InstanceId instance;
 };
-struct StartJob {  // → JobReady, or JobExited; for a lease: hand the instance out
+// → JobReady, or JobExited, or ActionFailed: it could not start, through no fault of the job, and
+// is gone. For a lease: hand the instance out.
+struct StartJob {
   JobId job;
   RunId run;
   GpuId gpu;

@@ -43,6 +43,10 @@ struct Entry {
   [[nodiscard]] bool physical() const { return state != EntryState::kReserved; }
 };
 
+// Instances and reservations of one GPU: each memory slice has at most one that is there and one
+// that is to come.
+inline constexpr std::size_t kMaxEntriesPerGpu = std::size_t{2} * mig::kMaxMemorySlices;
+
 // A GPU's share of the pool.
 struct EntryBlock {
   std::uint32_t at = 0;  // first entry in the pool of its size class

@@ -54,12 +54,17 @@ TEST(EntryPool, BlocksGrowFromFourToThirtyTwoAndKeepTheOrder) {
   EntryPool pool;
   EntryBlock block;
   EXPECT_TRUE(pool.of(block).empty());
+  const auto size_class = [](std::uint32_t entries) {
+    if (entries <= 4) return 0;
+    if (entries <= 8) return 1;
+    return entries <= 16 ? 2 : 3;
+  };
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 1; id <= 32; ++id) {
     pool.push(block, entry(id));
     ids.push_back(id);
     ASSERT_TRUE(same(pool, block, ids));
-    EXPECT_EQ(int{block.size_class}, id <= 4 ? 0 : id <= 8 ? 1 : id <= 16 ? 2 : 3);
+    EXPECT_EQ(int{block.size_class}, size_class(id));
   }
 }
 

@@ -113,6 +113,12 @@ struct Job {
   JobSlot queue_after = kNoJob;
 
   [[nodiscard]] bool moving() const { return move != MovePhase::kNone; }
+  // Whether the replica is the job already, so that its end is the job's: the original is being
+  // stopped, or it is a batch job, whose work the ready replica has continued.
+  [[nodiscard]] bool replica_is_job() const {
+    const bool is_ready = move == MovePhase::kSwitching || move == MovePhase::kDraining;
+    return move == MovePhase::kStopping || (kind == JobKind::kBatch && is_ready);
+  }
 
   friend bool operator==(const Job&, const Job&) = default;
 };

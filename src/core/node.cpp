@@ -225,7 +225,7 @@ std::uint32_t Node::allowed_profiles(const ModelInfo& info, std::uint32_t presen
     const bool media_used = (present_mask & ~info.no_media) != 0;
     return media_used ? info.all_profiles & ~info.wants_all_media : info.all_profiles;
   }
-  std::array<mig::ProfileIndex, std::size_t{2} * mig::kMaxMemorySlices> present{};
+  std::array<mig::ProfileIndex, kMaxEntriesPerGpu> present{};
   std::size_t count = 0;
   for (const Entry& e : entries) {
     if (e.occupies()) present[count++] = e.placement.profile;

@@ -122,7 +122,7 @@ class Node {
   [[nodiscard]] std::uint64_t next_order() const { return next_order_; }
   [[nodiscard]] std::vector<ProfileName> recent_requests() const;  // the oldest first
   void set_next_order(std::uint64_t order) { next_order_ = order; }
-  JobSlot restore_job(const Job& job);  // its id must be free
+  JobSlot restore_job(const Job& saved);  // its id must be free
 
   // Also for policies.
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }

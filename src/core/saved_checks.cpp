@@ -9,7 +9,6 @@
 namespace tangram::core {
 namespace {
 
-constexpr std::size_t kMaxEntries = std::size_t{2} * mig::kMaxMemorySlices;
 constexpr std::size_t kMostModels = 0xFE;
 
 // The numbers that saved state may use.
@@ -73,7 +72,7 @@ Result<void> check_gpu(const SavedGpu& gpu, std::size_t number, Partitioning par
   if (gpu.id.value() != number) return has(cat("the number ", gpu.id.value()));
   if (gpu.model == nullptr) return has("no model");
   if (gpu.health > Health::kLost) return has("no known health");
-  if (gpu.entries.size() > kMaxEntries) return has("more instances than fit");
+  if (gpu.entries.size() > kMaxEntriesPerGpu) return has("more instances than fit");
   if (gpu.health == Health::kLost && !gpu.entries.empty()) return has("instances, and is lost");
   if (gpu.draining && !gpu.cordoned) return has("a drain without a cordon");
   if (const std::string what = wrong_layout(gpu, partitioning); !what.empty()) return has(what);

@@ -31,7 +31,8 @@ namespace tangram::core {
 
 inline constexpr Duration kFirstBackOff = std::chrono::seconds(30);
 inline constexpr Duration kLongestBackOff = std::chrono::hours(1);
-inline constexpr int kMostCreateFailures = 3;  // then the job is given up
+// So often in a row a job may find no instance, or not start in it; then it is given up.
+inline constexpr int kMostCreateFailures = 3;
 inline constexpr int kMostQuestionsPerStep =
     64;  // to the migration policy; the rest follow at once
 
@@ -111,6 +112,7 @@ class Scheduler {
   void make_way(Node::Edit& edit);
   void abandon(const Replica& replica);  // its instance was not there yet
   void create_failed(const ActionFailed& e);
+  void start_failed(const ActionFailed& e);
   void instance_ready(JobSlot s, InstanceId instance);
 
   // scheduler_obstacles.cpp
@@ -142,6 +144,7 @@ class Scheduler {
   void replica_ready(JobSlot s);
   void switch_failed(JobSlot s, RunId run);
   void replica_gone(JobSlot s, bool success = false);
+  void end_with_replica(JobSlot s, bool success);
   void roll_back(JobSlot s);
   void take_over(JobSlot s, MoveNews news);
   void close_move(JobSlot s, MoveNews news);

@@ -98,8 +98,7 @@ void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
   }
   const bool alone = !job.moving() || job.move == MovePhase::kRollingBack;
   // Only the replica is left, or it is the job already because the original is being stopped.
-  const bool all_in_replica =
-      main_lost || job.main.run == kNoRun || job.move == MovePhase::kStopping;
+  const bool all_in_replica = main_lost || job.main.run == kNoRun || job.replica_is_job();
   if ((main_lost && alone) || (replica_lost && all_in_replica)) report(job, JobNews::kLost);
   if (main_lost) {
     job.main = {.gpu = gpu};

@@ -11,7 +11,7 @@
 namespace tangram::core {
 namespace {
 
-using Profiles = std::array<mig::ProfileIndex, std::size_t{2} * mig::kMaxMemorySlices>;
+using Profiles = std::array<mig::ProfileIndex, kMaxEntriesPerGpu>;
 
 // The profiles of the entries that `counts` selects, apart from one.
 template <class Counts>
@@ -136,7 +136,10 @@ void Scheduler::on(const InstanceDestroyed& e) {
   if (!known(e.gpu)) return;
   const Entry* entry = node_.find(e.gpu, e.instance);
   if (entry == nullptr) return;
-  if (entry->state == EntryState::kHeld) return lose_instance(e.gpu, e.instance);
+  if (entry->state == EntryState::kHeld) {
+    lose_instance(e.gpu, e.instance);
+    return;
+  }
   const bool quarantined = entry->state == EntryState::kQuarantined;
   if (entry->state != EntryState::kDestroying && !quarantined) return;
   if (quarantined) {
@@ -160,7 +163,7 @@ void Scheduler::on(const ActionFailed& e) {
       if (known(e.gpu)) quarantine(e.gpu, e.instance);
       return;
     case ActionKind::kStartJob:
-      on(JobExited{e.job, e.run, false});
+      start_failed(e);
       return;
     case ActionKind::kSwitchTraffic:
       if (s != kNoJob) switch_failed(s, e.run);

@@ -208,6 +208,26 @@ void Scheduler::create_failed_for(JobSlot s, GpuId gpu, std::uint8_t start) {
   requeue(s);
 }
 
+// Its run could not start, through no fault of the job, and is gone: it is tried again, whatever
+// its restart policy, which decides only about the last failure.
+void Scheduler::start_failed(const ActionFailed& e) {
+  const JobSlot s = node_.find_job(e.job);
+  if (s == kNoJob || e.run == kNoRun) return;
+  Job& job = node_.job(s);
+  const bool is_starting = job.main.run == e.run && job.phase == JobPhase::kStarting &&
+                           !job.moving() && !job.ending && !job.cancelled;
+  if (!is_starting || job.create_failures + 1 >= kMostCreateFailures) {
+    on(JobExited{e.job, e.run, false});
+    return;
+  }
+  ++job.create_failures;
+  const Replica gone = job.main;
+  job.main = {.gpu = gone.gpu};
+  release(gone);
+  to_plan_.insert(gone.gpu.value(), node_.gpu_count());
+  requeue(s);
+}
+
 void Scheduler::release(const Replica& replica) {
   if (node_.find(replica.gpu, replica.instance) == nullptr) return;  // the GPU was lost
   Node::Edit edit(node_, replica.gpu);

@@ -168,16 +168,16 @@ void Scheduler::switch_failed(JobSlot s, RunId run) {
 // Handles the end of the replica, depending on how far the move was.
 void Scheduler::replica_gone(JobSlot s, bool success) {
   Job& job = node_.job(s);
+  if (job.replica_is_job() && job.move != MovePhase::kStopping) {
+    end_with_replica(s, success);
+    return;
+  }
   switch (job.move) {
     case MovePhase::kNone:
       return;
     case MovePhase::kDraining:
       if (success) {  // it was the job already: its normal exit ends both
-        job.ending = true;
-        close_move(s, MoveNews::kDone);
-        stop(s, job.main);
-        job.phase = JobPhase::kStopping;
-        update_flags(s);
+        end_with_replica(s, true);
         return;
       }
       [[fallthrough]];
@@ -201,6 +201,18 @@ void Scheduler::replica_gone(JobSlot s, bool success) {
       if (job.main.run == kNoRun) end_or_restart(s, !job.failed);
       return;
   }
+}
+
+// The replica was the job and has ended. The original is stopped: that of a batch job would repeat
+// what the replica has done. Then the restart policy decides.
+void Scheduler::end_with_replica(JobSlot s, bool success) {
+  Job& job = node_.job(s);
+  job.ending = true;
+  job.failed = !success;
+  close_move(s, MoveNews::kDone);
+  stop(s, job.main);
+  job.phase = JobPhase::kStopping;
+  update_flags(s);
 }
 
 // Removes the replica; the job stays where it is (or ends, if it is ending).

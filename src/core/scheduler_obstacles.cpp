@@ -11,14 +11,12 @@
 namespace tangram::core {
 namespace {
 
-constexpr std::size_t kMaxEntries = std::size_t{2} * mig::kMaxMemorySlices;
-
 // Returns whether the reservation is still possible beside the instances that hold their slices, if
 // `by` stays too.
 bool keeps(const mig::Model& model, std::span<const Entry> entries, const Entry& promise,
            mig::Placement by) {
   if (model.overlap(promise.placement, by)) return false;
-  std::array<mig::ProfileIndex, kMaxEntries + 1> present{};
+  std::array<mig::ProfileIndex, kMaxEntriesPerGpu + 1> present{};
   std::size_t count = 0;
   present[count++] = by.profile;
   for (const Entry& e : entries) {
@@ -31,7 +29,7 @@ bool keeps(const mig::Model& model, std::span<const Entry> entries, const Entry&
 
 // Withdraws reservations on the GPU: those that `by` blocks, or all if there is none.
 void Scheduler::evict(GpuId gpu, std::optional<mig::Placement> by) {
-  std::array<Entry, kMaxEntries> evicted{};
+  std::array<Entry, kMaxEntriesPerGpu> evicted{};
   std::size_t count = 0;
   {
     Node::Edit edit(node_, gpu);
@@ -132,7 +130,7 @@ void Scheduler::on(const QuarantineEnded& e) {
 void Scheduler::on(const ForeignSeen& e) {
   if (!known(e.gpu) || node_.gpu(e.gpu).health == Health::kLost) return;
   const mig::Model& model = node_.model(e.gpu);
-  std::array<InstanceId, kMaxEntries> stale{};
+  std::array<InstanceId, kMaxEntriesPerGpu> stale{};
   std::size_t count = 0;
   for (const Entry& entry : node_.entries(e.gpu)) {
     if (!model.overlap(entry.placement, e.placement)) continue;

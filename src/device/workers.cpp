@@ -89,7 +89,10 @@ void Workers::release(const std::string& gpu_uuid, const std::vector<InstanceLoc
 void Workers::query_gpu(const std::string& gpu_uuid, std::chrono::milliseconds time,
                         const Query& query, const std::function<void(const Failure&)>& rejected) {
   const std::shared_ptr<GpuQueue> queue = find_queue(gpu_uuid);
-  if (queue == nullptr) return rejected(no_such_gpu(gpu_uuid));
+  if (queue == nullptr) {
+    rejected(no_such_gpu(gpu_uuid));
+    return;
+  }
   queue->submit({.work = [query](const Gpu&, const std::stop_token&) { return query(); },
                  .reject = rejected,
                  .limit = time});

@@ -15,12 +15,15 @@ int take_lock(int file) {
   return errno == EACCES ? EAGAIN : errno;  // POSIX allows either
 }
 
-bool is_locked(const std::string& path) {
-  const Descriptor lock(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!lock.ok()) return false;
+LockState lock_state(const std::string& path) {
+  const Descriptor lock(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!lock.ok()) {
+    return errno == ENOENT || errno == ENOTDIR ? LockState::kFree : LockState::kUnknown;
+  }
   struct flock probe{};
   probe.l_type = F_WRLCK;
-  return ::fcntl(lock.get(), F_OFD_GETLK, &probe) == 0 && probe.l_type != F_UNLCK;
+  if (::fcntl(lock.get(), F_OFD_GETLK, &probe) != 0) return LockState::kUnknown;
+  return probe.l_type == F_UNLCK ? LockState::kFree : LockState::kHeld;
 }
 
 }  // namespace tangram::os

@@ -10,7 +10,13 @@ namespace tangram::os {
 // elsewhere, or another errno value.
 [[nodiscard]] int take_lock(int file);
 
-// Whether the lock of this file is held; false if the file does not exist.
-[[nodiscard]] bool is_locked(const std::string& path);
+enum class LockState {
+  kFree,     // nobody holds it, or the file does not exist
+  kHeld,     // an open file holds it
+  kUnknown,  // the file cannot be opened or queried (EMFILE, EIO, EACCES …)
+};
+// The state of this file's lock. Does not take the lock; needs read permission only. A caller that
+// gives up what the lock protects must not take kUnknown for kFree.
+[[nodiscard]] LockState lock_state(const std::string& path);
 
 }  // namespace tangram::os

@@ -13,7 +13,7 @@
 namespace tangram::policies {
 namespace {
 
-struct Search {
+struct DefragSearch {
   const core::Node& node;
   std::optional<core::Move> best{};
   std::uint8_t from_start = 0;
@@ -72,7 +72,7 @@ std::vector<DefragStep> plan_defrag(const core::Node& node, std::size_t most) {
   core::Node state = node;
   std::int64_t total = total_cost(node);
   while (plan.size() < most) {
-    Search search{.node = state};
+    DefragSearch search{.node = state};
     for (std::uint32_t g = 0; g < state.gpu_count(); ++g) {
       if (state.gpu(core::GpuId(g)).health != core::Health::kOk) continue;
       for (const core::Entry& e : state.entries(core::GpuId(g))) {

@@ -13,7 +13,7 @@ namespace {
 
 using core::GpuSet;
 
-struct Search {
+struct InterMoveSearch {
   const core::Node& node;
   core::GpuId to;
   const core::Gpu& gpu;
@@ -111,7 +111,7 @@ core::Answer inter_next_move(const core::Node& node, core::GpuId to) {
   if (!gpu.takes_jobs() || busy_after_moves(node, to)) return {};
   const mig::Model& model = node.model(gpu.model);
   const core::Ranks& ranks = node.index().ranks(gpu.model);
-  Search search{.node = node, .to = to, .gpu = gpu};
+  InterMoveSearch search{.node = node, .to = to, .gpu = gpu};
   const int used = model.compute_used(gpu.projected);
   for (std::size_t i = 0; i < model.profiles().size(); ++i) {
     const mig::ProfileIndex p(static_cast<std::uint8_t>(i));

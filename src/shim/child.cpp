@@ -17,6 +17,9 @@
 
 #include "base/text.hpp"
 #include "os/descriptor.hpp"
+#include "os/session_keyring.hpp"
+#include "shim/process_attributes.hpp"
+#include "shim/system.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -30,6 +33,28 @@ void reset_signals() {
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
+}
+
+// The job must possess neither the daemon's keys nor those of other jobs.
+Outcome leave_session_keyring(const Launch& launch) {
+  const int error = os::join_new_session_keyring();
+  if (error == 0) return std::nullopt;
+  const auto& user = launch.spec.user;
+  const bool changes_user = user && ::geteuid() == 0 && user->uid != 0;
+  if (!os::may_keep_session_keyring(error, changes_user)) {
+    return ChildFailure{.step = Step::kKeyring, .error = error};
+  }
+  if (launch.logs_problems) {
+    note(cat("the job keeps the daemon's session keyring: ", errno_text(error)));
+  }
+  return std::nullopt;
+}
+
+// After the job entered its cgroup, whose cpuset may allow other CPUs than the daemon's.
+void reset_attributes(const Launch& launch) {
+  const std::vector<std::string> problems = reset_process_attributes();
+  if (!launch.logs_problems) return;
+  for (const std::string& problem : problems) note(problem);
 }
 
 Outcome enter_cgroup(const std::string& path) {
@@ -150,7 +175,9 @@ ExecStrings environment_of(const api::RunSpec& spec) {
 Outcome prepare(const Launch& launch, int shim_pid) {
   reset_signals();
   if (::setsid() < 0) return failure_at(Step::kSession);
+  if (auto failure = leave_session_keyring(launch)) return failure;
   if (auto failure = enter_cgroup(launch.spec.cgroup)) return failure;
+  reset_attributes(launch);  // before standard error, now shim.log, becomes the job's
   if (auto failure = connect_streams(launch.out, launch.err)) return failure;
   ::umask(launch.spec.umask);
   if (auto failure = drop_privileges(launch.spec)) return failure;

@@ -13,6 +13,7 @@ namespace tangram::shim {
 // Written by the child to its parent when a step failed.
 enum class Step : int {
   kSession,
+  kKeyring,
   kCgroup,
   kStreams,
   kUser,
@@ -34,6 +35,8 @@ struct Launch {
   const std::vector<std::string>& command;  // the job's own, or the probe's
   int out;                                  // becomes standard output
   int err;                                  // becomes standard error
+  // Whether shim.log tells what could not be reset. False: probes would repeat it every time.
+  bool logs_problems = false;
 };
 
 // Never returns: executes the job, or writes a ChildFailure to `failures` and exits.

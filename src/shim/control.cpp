@@ -40,8 +40,7 @@ void Control::watch(PollSet& polls, const Callbacks& callbacks) {
   }
   for (const auto& [id, client] : clients_) {
     const auto events = static_cast<short>(client.unsent.empty() ? POLLIN : POLLIN | POLLOUT);
-    polls.watch(client.socket.get(), events,
-                [this, id = id, &callbacks] { on_ready(id, callbacks); });
+    polls.watch(client.socket.get(), events, [this, id, &callbacks] { on_ready(id, callbacks); });
   }
 }
 
@@ -129,7 +128,7 @@ void Control::close(std::chrono::milliseconds timeout) {
     alarm.set(deadline);
     alarm.watch(polls);
     for (const auto& [id, client] : clients_) {
-      polls.watch(client.socket.get(), POLLOUT, [this, id = id] { flush(id); });
+      polls.watch(client.socket.get(), POLLOUT, [this, id] { flush(id); });
     }
     polls.wait(true);
   }

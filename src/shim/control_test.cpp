@@ -35,16 +35,92 @@ TEST(ShimControl, SendsASignalToTheMainProcessOnly) {
   EXPECT_TRUE(run.prints("child"));
 }
 
+// A process that installs its handler late, by the file "install" in the run's base folder.
+TEST(ShimControl, RequestsACheckpointOnlyIfTheMainProcessHasAHandler) {
+  TestRun run("");
+  run.spec.command = {
+      "sh", "-c",
+      cat("sh -c \"trap 'echo child' USR1; echo up; while :; do sleep 0.01; done\" & "
+          "while [ ! -e ",
+          run.base().at("install"),
+          " ]; do sleep 0.01; done; trap 'echo saving' USR1; echo installed; "
+          "while :; do sleep 0.01; done")};
+  run.start();
+  ASSERT_TRUE(run.prints("up"));
+  auto client = run.client();
+  const auto greeting = client.next_with("takes_checkpoint");
+  ASSERT_TRUE(greeting);
+  EXPECT_EQ(greeting->at("takes_checkpoint"), true);
+  client.send(R"({"do":"checkpoint","id":7,"signal":10})");
+  auto answer = client.next_with("done");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->at("done"), 7);
+  EXPECT_EQ(answer->at("ok"), false);
+  EXPECT_EQ(answer->at("detail"), "not ready to be moved: it has no handler for SIGUSR1 yet.");
+  run.base().write("install", "");
+  ASSERT_TRUE(run.prints("installed"));
+  client.send(R"({"do":"checkpoint","id":8,"signal":10})");
+  answer = client.next_with("done");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->at("ok"), true) << answer->at("detail");
+  EXPECT_TRUE(run.prints("saving"));
+  EXPECT_THAT(run.output(), ::testing::Not(HasSubstr("child")));
+  client.send(R"({"do":"checkpoint","id":9,"signal":12})");
+  EXPECT_EQ(client.next_with("done")->at("ok"), false);
+}
+
+TEST(ShimControl, AnIgnoredSignalIsNotHandled) {
+  TestRun run("trap '' USR1; echo up; while :; do sleep 0.01; done");
+  run.start();
+  ASSERT_TRUE(run.prints("up"));
+  auto client = run.client();
+  client.send(R"({"do":"checkpoint","id":7,"signal":10})");
+  const auto answer = client.next_with("done");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->at("ok"), false);
+}
+
+TEST(ShimControl, AFrozenOrStoppingRunIsNotAskedForACheckpoint) {
+  TestRun run("trap 'echo saving' USR1; trap '' TERM; echo up; while :; do sleep 0.01; done");
+  run.start();
+  ASSERT_TRUE(run.prints("up"));
+  auto client = run.client();
+  client.send(R"({"do":"freeze","id":1})");
+  ASSERT_EQ(client.next_with("done")->at("ok"), true);
+  client.send(R"({"do":"checkpoint","id":2,"signal":10})");
+  EXPECT_EQ(client.next_with("done")->at("detail"), "the run is frozen.");
+  client.send(R"({"do":"thaw","id":3})");
+  ASSERT_EQ(client.next_with("done")->at("ok"), true);
+  client.send(R"({"do":"stop","grace_ms":20000})");
+  client.send(R"({"do":"checkpoint","id":4,"signal":10})");
+  EXPECT_EQ(client.next_with("done")->at("detail"), "the job is not running.");
+  EXPECT_THAT(run.output(), ::testing::Not(HasSubstr("saving")));
+}
+
 TEST(ShimControl, RejectsMalformedLines) {
   TestRun run("exec sleep 1000");
   run.start();
   auto client = run.client();
-  for (const char* line :
-       {"", "x", "[]", "7", "{}", R"({"do":7})", R"({"do":"dance"})", R"({"do":"signal"})",
-        R"({"do":"signal","signal":0})", R"({"do":"signal","signal":65})",
-        R"({"do":"signal","signal":"TERM"})", R"({"do":"signal","signal":10,"to":"all"})",
-        R"({"do":"probe"})", R"({"do":"freeze","id":-1})", R"({"do":"stop","grace_ms":-1})",
-        R"({"do":"stop","grace_ms":1.5})", "\xff\x01"}) {
+  for (const char* line : {"",
+                           "x",
+                           "[]",
+                           "7",
+                           "{}",
+                           R"({"do":7})",
+                           R"({"do":"dance"})",
+                           R"({"do":"signal"})",
+                           R"({"do":"signal","signal":0})",
+                           R"({"do":"signal","signal":65})",
+                           R"({"do":"signal","signal":"TERM"})",
+                           R"({"do":"signal","signal":10,"to":"all"})",
+                           R"({"do":"checkpoint","id":1})",
+                           R"({"do":"checkpoint","id":1,"signal":0})",
+                           R"({"do":"checkpoint","signal":10})",
+                           R"({"do":"probe"})",
+                           R"({"do":"freeze","id":-1})",
+                           R"({"do":"stop","grace_ms":-1})",
+                           R"({"do":"stop","grace_ms":1.5})",
+                           "\xff\x01"}) {
     ASSERT_TRUE(client.send(line));
     const auto answer = client.next_with("error");
     EXPECT_TRUE(answer) << line;
@@ -129,7 +205,8 @@ TEST(ShimControl, RejectsOtherUsers) {
   if (pid == 0) {
     if (::setresuid(65'534, 65'534, 65'534) != 0) ::_exit(1);
     Client client(run.folder());
-    ::_exit(!client.ok() ? 2 : client.next() ? 3 : 0);
+    if (!client.ok()) ::_exit(2);
+    ::_exit(client.next() ? 3 : 0);
   }
   EXPECT_EQ(TestRun::wait_for(pid), 0);
 }

@@ -128,7 +128,10 @@ void JobSupervisor::begin_stop(milliseconds grace) {
   limit_at_.reset();
   if (phase_ >= Phase::kKilling) return;
   // A frozen run is killed at once: its successor may be running.
-  if (freezer_.is_freeze_requested()) return begin_kill();
+  if (freezer_.is_freeze_requested()) {
+    begin_kill();
+    return;
+  }
   const Moment at = boot_now() + grace;
   kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
   if (phase_ == Phase::kStopping) return;

@@ -68,11 +68,14 @@ class JobSupervisor {
   void on_request(ClientId client, const SignalRequest& request);
   void on_request(ClientId client, const ProbeRequest& request);
   void on_request(ClientId client, const FreezeRequest& request);
+  void on_request(ClientId client, const CheckpointRequest& request);
   void send_error(ClientId client, std::string_view error);
   [[nodiscard]] ResponseCallback respond_as(const char* key);
   // Signal the job's process group, or its main process only. Return 0 or an errno.
   [[nodiscard]] int signal_group(int signal) const;
   [[nodiscard]] int signal_main(int signal) const;
+  // Signals the main process if it has a handler.
+  [[nodiscard]] Result<void> request_checkpoint(int signal) const;
 
   const api::RunSpec& spec_;
   const Claim& claim_;

@@ -27,7 +27,8 @@ std::string JobSupervisor::status_line() const {
                       {"state", kNames[static_cast<int>(phase_)]},
                       {"shim", ::getpid()},
                       {"pid", pid_ > 0 ? json::value(pid_) : json::value(nullptr)},
-                      {"started_us", record_.started.time_since_epoch().count()}};
+                      {"started_us", record_.started.time_since_epoch().count()},
+                      {"takes_checkpoint", true}};
   if (phase_ == Phase::kEnded) status["exit"] = api::to_json(record_);
   return json::serialize(status);
 }
@@ -72,9 +73,10 @@ void JobSupervisor::on_request(ClientId client, const SignalRequest& request) {
     return;
   }
   const bool is_there = phase_ == Phase::kRunning || phase_ == Phase::kStopping;
-  const int code = !is_there           ? ESRCH
-                   : request.only_main ? signal_main(request.signal)
-                                       : signal_group(request.signal);
+  int code = ESRCH;
+  if (is_there) {
+    code = request.only_main ? signal_main(request.signal) : signal_group(request.signal);
+  }
   if (code != 0) send_error(client, cat("cannot signal the job: ", errno_text(code), "."));
 }
 
@@ -96,6 +98,22 @@ void JobSupervisor::on_request(ClientId client, const FreezeRequest& request) {
     return;
   }
   respond_as("done")(client, request.id, false, "the job is not running.");
+}
+
+void JobSupervisor::on_request(ClientId client, const CheckpointRequest& request) {
+  const Result<void> sent = request_checkpoint(request.signal);
+  respond_as("done")(client, request.id, sent.has_value(), sent ? "" : sent.error().message);
+}
+
+// The handler is looked for right before the signal is sent: without one, the signal would end the
+// job. The main process cannot be reaped in between, so its pid is not reused.
+Result<void> JobSupervisor::request_checkpoint(int signal) const {
+  if (freezer_.is_freeze_requested()) return failed("the run is frozen.");
+  if (phase_ != Phase::kRunning || !job_) return failed("the job is not running.");
+  if (!has_handler(job_->pid, signal)) return failed(api::no_handler_text(signal));
+  const int code = signal_main(signal);
+  if (code != 0) return failed(cat("cannot signal the job: ", errno_text(code), "."));
+  return {};
 }
 
 ResponseCallback JobSupervisor::respond_as(const char* key) {

@@ -69,7 +69,8 @@ Result<Launch> JobSupervisor::open_streams() {
   if (!out) return std::unexpected(out.error());
   const Result<int> err = err_.open_write(spec_);
   if (!err) return std::unexpected(err.error());
-  return Launch{.spec = spec_, .command = spec_.command, .out = *out, .err = *err};
+  return Launch{
+      .spec = spec_, .command = spec_.command, .out = *out, .err = *err, .logs_problems = true};
 }
 
 // The child's pipe has ended: exec() succeeded, or the child reported a failure and is about to

@@ -41,6 +41,19 @@ std::optional<Number> number_of(std::string_view text) {
   return number;
 }
 
+// Whether a set of signals in /proc/PID/status, which begins with `key`, has the signal.
+bool is_in_set(pid_t pid, std::string_view key, int signal) {
+  std::ifstream file(cat("/proc/", pid, "/status"));
+  std::string line;
+  while (std::getline(file, line)) {
+    if (!line.starts_with(key)) continue;
+    std::uint64_t set = 0;
+    std::from_chars(line.data() + key.size(), line.data() + line.size(), set, 16);
+    return (set >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Process> parse_stat(std::string_view line) {
@@ -87,18 +100,9 @@ std::vector<Process> all_processes() {
   return found;
 }
 
-bool has_pending(pid_t pid, int signal) {
-  std::ifstream file(cat("/proc/", pid, "/status"));
-  std::string line;
-  while (std::getline(file, line)) {
-    constexpr std::string_view kKey = "ShdPnd:\t";
-    if (!line.starts_with(kKey)) continue;
-    std::uint64_t pending = 0;
-    std::from_chars(line.data() + kKey.size(), line.data() + line.size(), pending, 16);
-    return (pending >> static_cast<unsigned>(signal - 1) & 1U) != 0;
-  }
-  return false;
-}
+bool has_pending(pid_t pid, int signal) { return is_in_set(pid, "ShdPnd:\t", signal); }
+
+bool has_handler(pid_t pid, int signal) { return is_in_set(pid, "SigCgt:\t", signal); }
 
 bool has_variable(pid_t pid, std::string_view assignment) {
   constexpr std::size_t kMostBytes = 8U << 20U;  // no kernel takes more

@@ -34,6 +34,10 @@ struct Process {
 // Whether the signal is pending for the process.
 [[nodiscard]] bool has_pending(pid_t pid, int signal);
 
+// Whether the process has installed a handler for the signal. False if it ignores the signal, or if
+// that cannot be read.
+[[nodiscard]] bool has_handler(pid_t pid, int signal);
+
 // Parses a line of /proc/PID/stat; nullopt: malformed.
 [[nodiscard]] std::optional<Process> parse_stat(std::string_view line);
 

@@ -26,7 +26,12 @@ struct FreezeRequest {
   std::int64_t id = 0;
   bool frozen = true;  // false: thaw
 };
-using Request = std::variant<StopRequest, SignalRequest, ProbeRequest, FreezeRequest>;
+struct CheckpointRequest {
+  std::int64_t id = 0;
+  int signal = 0;
+};
+using Request =
+    std::variant<StopRequest, SignalRequest, ProbeRequest, FreezeRequest, CheckpointRequest>;
 
 [[nodiscard]] Result<Request> parse_request(std::string_view text);
 

@@ -87,14 +87,14 @@ Result<std::optional<Started>> read_started(const std::string& folder) {
   if (pid == nullptr || boot == nullptr || tag == nullptr || !pid->is_int64() ||
       !boot->is_string() || !tag->is_string()) {
     return invalid(cat("the file ", tangram::quoted(path),
-                       " is damaged: \"shim\", \"boot\" or \"tag\" is missing."));
+                       R"( is damaged: "shim", "boot" or "tag" is missing.)"));
   }
   return Started{static_cast<int>(pid->get_int64()), std::string(boot->get_string()),
                  std::string(tag->get_string())};
 }
 
 bool is_shim_running(const std::string& folder) {
-  return os::is_locked(in(folder, api::kLockFile));
+  return os::lock_state(in(folder, api::kLockFile)) != os::LockState::kFree;
 }
 
 Result<std::optional<api::ExitRecord>> read_exit(const std::string& folder) {

@@ -31,6 +31,9 @@ std::string reason_of(const ChildFailure& failure, const Launch& launch) {
   switch (failure.step) {
     case Step::kSession:
       return cat("cannot create a session for the job", because);
+    case Step::kKeyring:
+      return cat("cannot create a session keyring for the job", because,
+                 "Its limits are kernel.keys.root_maxkeys and root_maxbytes, see keyrings(7).");
     case Step::kCgroup:
       return cat("cannot enter the run's cgroup ", quoted(spec.cgroup), because,
                  "The shim must be allowed to write its cgroup.procs.");

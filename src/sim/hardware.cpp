@@ -7,7 +7,7 @@ namespace {
 constexpr double kGen4 = 25.7;
 constexpr double kGen5 = 51.4;
 
-constexpr Hardware kTable[] = {
+constexpr Hardware kHardwareTable[] = {
     {"A30-24GB", 933, 165, 56, kGen4},         {"A100-40GB", 1555.2, 312, 108, kGen4},
     {"A100-80GB", 2039, 312, 108, kGen4},      {"H100-80GB", 3352, 989, 132, kGen5},
     {"H100-PCIe-80GB", 2039, 756, 114, kGen5}, {"H100-NVL-94GB", 3938, 835, 132, kGen5},
@@ -17,7 +17,7 @@ constexpr Hardware kTable[] = {
 }  // namespace
 
 const Hardware* find_hardware(const mig::Model& model) {
-  for (const Hardware& row : kTable) {
+  for (const Hardware& row : kHardwareTable) {
     if (row.model == model.name()) return &row;
   }
   return nullptr;

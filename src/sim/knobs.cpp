@@ -10,7 +10,7 @@
 namespace tangram::sim {
 namespace {
 
-constexpr Knob kTable[] = {
+constexpr Knob kKnobTable[] = {
     {"create_s", "s", "creation of an instance", 0, 3600, &Knobs::create_s},
     {"destroy_s", "s", "destruction of an instance", 0, 3600, &Knobs::destroy_s},
     {"in_use_s", "s", "a released instance may refuse destruction", 0, 3600, &Knobs::in_use_s},
@@ -45,11 +45,11 @@ std::string number_text(double value) {
 
 }  // namespace
 
-std::span<const Knob> knob_table() { return kTable; }
+std::span<const Knob> knob_table() { return kKnobTable; }
 
 Result<const Knob*> find_knob(std::string_view name) {
   std::vector<std::string> names;
-  for (const Knob& knob : kTable) {
+  for (const Knob& knob : kKnobTable) {
     if (knob.name == name) return &knob;
     names.emplace_back(knob.name);
   }

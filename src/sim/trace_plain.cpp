@@ -18,7 +18,7 @@ constexpr std::size_t kMaxProfileLength = 64;
 constexpr Range kArrival{0, 1e10, false, "a number of seconds from 0 to 1e10"};
 constexpr Range kDuration{0, 1e9, false, "a number of seconds from 0 to 1e9"};
 constexpr Range kShare{0, 1, false, "a number from 0 to 1"};
-constexpr Range kTokens{1, 1e9, true, "a whole number from 1 to 1e9"};
+constexpr Range kTaskTokens{1, 1e9, true, "a whole number from 1 to 1e9"};
 constexpr Range kQueries{1, 65535, true, "a whole number from 1 to 65535"};
 
 struct Columns {
@@ -101,8 +101,8 @@ class PlainRows {
  private:
   void read_tokens(TraceRow& row, Task& task) const {
     task.model = read_model(row, *columns_.model);
-    task.prompt_tokens = row.number(*columns_.prompt_tokens, kTokens);
-    task.response_tokens = row.number(*columns_.response_tokens, kTokens);
+    task.prompt_tokens = row.number(*columns_.prompt_tokens, kTaskTokens);
+    task.response_tokens = row.number(*columns_.response_tokens, kTaskTokens);
     task.queries = 1;
     if (const auto& queries = columns_.queries) {
       task.queries = static_cast<std::uint16_t>(row.number(*queries, kQueries));

@@ -17,9 +17,9 @@ namespace tangram::sim {
 namespace {
 
 constexpr Range kTimestamp{0, 1e10, false, "a number of seconds from 0 to 1e10"};
-constexpr Range kTokens{0, 1e9, true, "a whole number from 0 to 1e9"};
+constexpr Range kQueryTokens{0, 1e9, true, "a whole number from 0 to 1e9"};
 
-struct Query {
+struct TraceQuery {
   double arrival_s;
   std::uint32_t prompt_tokens;
   std::uint32_t response_tokens;
@@ -36,8 +36,8 @@ class QueryRows {
 
   void take(TraceRow& row, Trace& trace) {
     const double arrival_s = azure_ ? read_time(row) : row.number(time_, kTimestamp);
-    const double prompt = row.number(prompt_, kTokens);
-    const double response = row.number(response_, kTokens);
+    const double prompt = row.number(prompt_, kQueryTokens);
+    const double response = row.number(response_, kQueryTokens);
     if (!row.good()) return;
     if (prompt == 0 || response == 0 || prompt + response > max_tokens_) {
       ++trace.left_out;
@@ -47,7 +47,7 @@ class QueryRows {
         {arrival_s, static_cast<std::uint32_t>(prompt), static_cast<std::uint32_t>(response)});
   }
 
-  std::vector<Query> by_arrival() && {
+  std::vector<TraceQuery> by_arrival() && {
     sort_by_arrival(queries_);
     return std::move(queries_);
   }
@@ -70,7 +70,7 @@ class QueryRows {
   Column response_;
   double max_tokens_;
   std::optional<std::chrono::sys_days> first_day_;
-  std::vector<Query> queries_;
+  std::vector<TraceQuery> queries_;
 };
 
 // One random stream per purpose, so that changing one option does not affect the other draws.
@@ -79,7 +79,7 @@ class TaskDraws {
   explicit TaskDraws(const TraceOptions& options) : TaskDraws(options, Random(options.seed)) {}
 
   // Takes the first of `queries` and returns their task.
-  Task next(std::span<const Query>& queries) {
+  Task next(std::span<const TraceQuery>& queries) {
     const auto count = static_cast<std::size_t>(draw_queries(mean_queries_, counts_));
     const auto own = queries.first(std::min(count, queries.size()));
     queries = queries.subspan(own.size());
@@ -87,7 +87,7 @@ class TaskDraws {
     task.queries = static_cast<std::uint16_t>(own.size());
     task.profile = mix_.draw(sizes_);
     task.model = paper_model(small_[task.profile], models_.below(2) == 1);
-    for (const Query& query : own) {
+    for (const TraceQuery& query : own) {
       task.prompt_tokens += query.prompt_tokens;
       task.response_tokens += query.response_tokens;
     }
@@ -122,8 +122,8 @@ Result<void> read_queries(TraceRows& rows, TraceForm form, const TraceOptions& o
   const auto done = rows.each(trace, [&](TraceRow& row) { reader.take(row, trace); });
   if (!done) return done;
   trace.profiles = names_of(options.mix);
-  const std::vector<Query> queries = std::move(reader).by_arrival();
-  std::span<const Query> left(queries);
+  const std::vector<TraceQuery> queries = std::move(reader).by_arrival();
+  std::span<const TraceQuery> left(queries);
   TaskDraws draws(options);
   while (!left.empty() && (options.max_tasks == 0 || trace.tasks.size() < options.max_tasks)) {
     trace.tasks.push_back(draws.next(left));

@@ -22,15 +22,15 @@ double draw(const Quantiles& quantiles, Random& random) {
   return std::max(1.0, std::round(quantiles[below] * (1 - part) + quantiles[below + 1] * part));
 }
 
-struct Query {
+struct DrawnQuery {
   double request;
   double response;
 };
 
 // Outliers are excluded, and Long restricted to the upper half, by rejection.
-Query draw_query(bool long_queries, Random& random) {
+DrawnQuery draw_query(bool long_queries, Random& random) {
   while (true) {
-    const Query q{draw(kRequestTokens, random), draw(kResponseTokens, random)};
+    const DrawnQuery q{draw(kRequestTokens, random), draw(kResponseTokens, random)};
     const double total = q.request + q.response;
     if (total <= kMaxTokens && (!long_queries || total >= kLongFromTokens)) return q;
   }
@@ -98,7 +98,7 @@ struct PaperDraws {
     task.queries = static_cast<std::uint16_t>(draw_queries(paper.queries_per_task, counts));
     Random own = queries.fork();
     for (int q = 0; q < task.queries; ++q) {
-      const Query query = draw_query(paper.long_queries, own);
+      const DrawnQuery query = draw_query(paper.long_queries, own);
       task.prompt_tokens += query.request;
       task.response_tokens += query.response;
     }
@@ -225,7 +225,7 @@ MeanQuery mean_query(bool long_queries) {
   Random random(1);
   MeanQuery mean{0, 0};
   for (int i = 0; i < kDraws; ++i) {
-    const Query q = draw_query(long_queries, random);
+    const DrawnQuery q = draw_query(long_queries, random);
     mean.prompt_tokens += q.request / kDraws;
     mean.response_tokens += q.response / kDraws;
   }

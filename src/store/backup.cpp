@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "os/descriptor.hpp"
 #include "store/lock_file.hpp"
+#include "store/restore_scheduler.hpp"
 #include "store/sqlite_error.hpp"
 #include "store/store.hpp"
 
@@ -42,13 +43,15 @@ std::unexpected<Error> cannot(std::string_view what, const std::string& path) {
   return failed(cat("cannot ", what, " ", path, ": ", std::strerror(errno), "."));
 }
 
-// Checks that the file can be opened and loaded as a store.
+// Checks that a daemon could start with the file.
 Result<void> verify(const std::string& path) {
   const auto opened = Store::open(path, {.read_only = true, .create = false});
   if (!opened) return std::unexpected(opened.error());
   const auto contents = (*opened)->load(0);
   if (!contents) return std::unexpected(contents.error());
-  return {};
+  if (contents->fresh) return {};
+  const auto scheduler = restore_scheduler(contents->scheduler);
+  return scheduler ? Result<void>() : std::unexpected(scheduler.error());
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "policies/registry.hpp"
+#include "store/event_fields.hpp"
 #include "store/json_fields.hpp"
 #include "store/json_line.hpp"
-#include "store/tuning_fields.hpp"
 #include "text/model_file.hpp"
 
 namespace tangram::store {
@@ -24,95 +24,6 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kKinds{
     "gpu-health",       "foreign-seen",       "foreign-gone",     "instance-quarantined",
     "quarantine-ended", "gpu-cordoned",       "gpu-uncordoned",   "gpu-drained",
     "move-asked",       "tuning-changed",     "wake-up"};
-
-}  // namespace
-
-template <class X, class... Ts>
-concept OneOf = (Of<X, Ts> || ...);
-
-// Not in an anonymous namespace, because they are found by argument-dependent lookup.
-template <class V, Of<core::JobSubmitted> X>
-void fields(V& v, X& x) {
-  v("job", x.spec.id);
-  v("profile", x.spec.profile);
-  v("job_kind", x.spec.kind);
-  v("movable", x.spec.movable);
-  v("restart", x.spec.restart);
-  v("max_restarts", x.spec.max_restarts);
-  v("held", x.spec.held);
-  v("over_limit", x.spec.over_limit);
-}
-template <class V, Of<core::JobCancelled> X>
-void fields(V& v, X& x) {
-  v("job", x.job);
-}
-template <class V, OneOf<core::JobHeld, core::JobReleased> X>
-void fields(V& v, X& x) {
-  v("job", x.job);
-  v("limit", x.limit);
-}
-template <class V, OneOf<core::JobReady, core::TrafficSwitched> X>
-void fields(V& v, X& x) {
-  v("job", x.job);
-  v("run", x.run);
-}
-template <class V, Of<core::JobExited> X>
-void fields(V& v, X& x) {
-  v("job", x.job);
-  v("run", x.run);
-  v("success", x.success);
-}
-template <class V, Of<core::TrafficDrained> X>
-void fields(V& v, X& x) {
-  v("job", x.job);
-  v("run", x.run);
-  v("to", x.to);
-}
-template <class V, OneOf<core::InstanceCreated, core::InstanceDestroyed, core::InstanceQuarantined,
-                         core::QuarantineEnded>
-                       X>
-void fields(V& v, X& x) {
-  v("gpu", x.gpu);
-  v("instance", x.instance);
-}
-template <class V, Of<core::ActionFailed> X>
-void fields(V& v, X& x) {
-  v("action", x.kind);
-  v("gpu", x.gpu);
-  v("instance", x.instance);
-  v("job", x.job);
-  v("run", x.run);
-}
-template <class V, Of<core::GpuHealth> X>
-void fields(V& v, X& x) {
-  v("gpu", x.gpu);
-  v("health", x.health);
-}
-template <class V, OneOf<core::ForeignSeen, core::ForeignGone> X>
-void fields(V& v, X& x) {
-  v("gpu", x.gpu);
-  v("placement", x.placement);
-}
-template <class V, OneOf<core::GpuCordoned, core::GpuUncordoned, core::GpuDrained> X>
-void fields(V& v, X& x) {
-  v("gpu", x.gpu);
-}
-template <class V, Of<core::MoveRequested> X>
-void fields(V& v, X& x) {
-  v("job", x.job);
-  v("anywhere", x.anywhere);
-  v("gpu", x.gpu);
-  v("start", x.start);
-  v("restrained", x.restrained);
-}
-template <class V, Of<core::TuningChanged> X>
-void fields(V& v, X& x) {
-  v("tuning", x.tuning);
-}
-template <class V, Of<core::WakeUp> X>
-void fields(V&, X&) {}
-
-namespace {
 
 void write(FieldWriter& v, const core::GpuAdded& x) {
   v("model", text::to_toml(x.model->spec()));

@@ -22,9 +22,8 @@ Result<std::vector<JobRow>> Store::finished_jobs(std::uint64_t before_id, std::s
     std::vector<JobRow> rows;
     std::optional<std::string> label;  // as a JSON path
     if (filter.label) label = "$.\"" + *filter.label + "\"";
-    Query query = impl_->query(filter.name   ? sql::kFinishedJobsOfName
-                               : filter.user ? sql::kFinishedJobsOfUser
-                                             : sql::kFinishedJobs);
+    const char* const of_user = filter.user ? sql::kFinishedJobsOfUser : sql::kFinishedJobs;
+    Query query = impl_->query(filter.name ? sql::kFinishedJobsOfName : of_user);
     query.bind(signed_limit(before_id), signed_limit(most), filter.user, filter.profile,
                filter.state, filter.since, filter.until, filter.name, label, filter.label_value,
                filter.uid);

@@ -56,7 +56,7 @@ TEST(Journal, ReplayComparesTheTables) {
   SchedulerDriver driver;
   run_jobs(*store, driver, 1, 10);
   SQLite::Database db(folder.at("tangram.db"), SQLite::OPEN_READWRITE);
-  db.exec("UPDATE saved_rest SET state = replace(state, '\"next_run\":', '\"next_run\":1')");
+  db.exec(R"(UPDATE saved_rest SET state = replace(state, '"next_run":', '"next_run":1'))");
   const auto replayed = replay(*store);
   ASSERT_FALSE(replayed);
   EXPECT_THAT(replayed.error().message, HasSubstr("tables differ from the journal: the scheduler"));

@@ -16,6 +16,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 
 #include "base/id.hpp"
@@ -43,7 +44,7 @@ template <class T>
 concept Enumeration = std::is_enum_v<T>;
 
 inline json::value to_json(bool x) { return x; }
-inline json::value to_json(const std::string& x) { return json::value(x); }
+inline json::value to_json(const std::string& x) { return json::string(x); }
 template <Number T>
 json::value to_json(T x) {
   if constexpr (std::is_signed_v<T>) return json::value(static_cast<std::int64_t>(x));
@@ -57,9 +58,9 @@ template <class Tag, class Rep>
 json::value to_json(Id<Tag, Rep> x) {
   return to_json(x.value());
 }
-inline json::value to_json(Instant x) { return json::value(x.time_since_epoch().count()); }
-inline json::value to_json(Duration x) { return json::value(x.count()); }
-inline json::value to_json(core::Threshold x) { return json::value(x.billionths()); }
+inline json::value to_json(Instant x) { return x.time_since_epoch().count(); }
+inline json::value to_json(Duration x) { return x.count(); }
+inline json::value to_json(core::Threshold x) { return x.billionths(); }
 inline json::value to_json(mig::Placement x) {
   return json::array{x.profile.value(), x.start};  // indices into the GPU's model
 }

@@ -14,7 +14,7 @@ namespace tangram::store {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kBusyMs = 5000;
+constexpr int kOpenBusyMs = 5000;
 constexpr int kBusyInUseMs = 50;  // short: it blocks the daemon's loop; callers get "try again"
 
 Result<void> check_folder(const std::string& path) {
@@ -57,7 +57,7 @@ SQLite::Database open_read_only(const std::string& path) {
   std::error_code ignored;
   const bool has_log = fs::exists(path + "-wal", ignored);
   if (has_log || ::access(fs::path(path).parent_path().c_str(), W_OK) == 0) {
-    return {path, SQLite::OPEN_READONLY, kBusyMs};
+    return {path, SQLite::OPEN_READONLY, kOpenBusyMs};
   }
   std::string uri = "file:";
   for (const char c : path) {
@@ -69,7 +69,7 @@ SQLite::Database open_read_only(const std::string& path) {
       uri += c;
     }
   }
-  return {uri + "?immutable=1", SQLite::OPEN_READONLY | SQLite::OPEN_URI, kBusyMs};
+  return {uri + "?immutable=1", SQLite::OPEN_READONLY | SQLite::OPEN_URI, kOpenBusyMs};
 }
 
 Result<void> prepare(SQLite::Database& db, const std::string& path, const OpenOptions& options,
@@ -143,7 +143,7 @@ Result<std::unique_ptr<Store::Impl>> open_impl(const std::string& path, const Op
   try {
     SQLite::Database db = options.read_only
                               ? open_read_only(path)
-                              : SQLite::Database(path, SQLite::OPEN_READWRITE, kBusyMs);
+                              : SQLite::Database(path, SQLite::OPEN_READWRITE, kOpenBusyMs);
     if (const auto ready = prepare(db, path, options, schema); !ready) {
       return std::unexpected(ready.error());
     }

@@ -8,6 +8,7 @@
 #include "core/transcript.hpp"
 #include "policies/registry.hpp"
 #include "store/decisions.hpp"
+#include "store/restore_scheduler.hpp"
 #include "store/saved_json.hpp"
 #include "store/store_impl.hpp"
 
@@ -16,12 +17,6 @@ namespace {
 
 constexpr std::uint64_t kStepsAtOnce = 1000;
 constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
-
-Result<core::Scheduler> scheduler_at(const SavedState& start) {
-  const auto policies = policies::find_policies(start.scheduler.rest.tuning);
-  if (!policies) return std::unexpected(policies.error());
-  return core::Scheduler::restore(start.scheduler, *policies);
-}
 
 // Preconditions of Scheduler::step() that callers normally guarantee but a damaged journal may
 // violate. Returns what is wrong, or "".
@@ -69,7 +64,7 @@ std::string difference(const core::Saved& replayed, const core::Saved& stored) {
     }
     return std::string();
   };
-  const std::string gpu = first("a GPU", replayed.gpus, stored.gpus);
+  std::string gpu = first("a GPU", replayed.gpus, stored.gpus);
   if (!gpu.empty()) return gpu;
   const std::string job = first("a job", replayed.jobs, stored.jobs);
   return job.empty() ? "the model of a GPU" : job;
@@ -94,7 +89,7 @@ Result<std::uint64_t> for_each_step(Store& store, std::uint64_t from, std::uint6
 }
 
 Result<ReplayResult> replay_from(Store& store, const SavedState& start) {
-  auto scheduler = scheduler_at(start);
+  auto scheduler = restore_scheduler(start.scheduler);
   if (!scheduler) return std::unexpected(scheduler.error());
   ReplayResult replayed{.first = 0, .last = start.sequence, .steps = 0};
   const auto each = [&](const Step& step) {
@@ -128,7 +123,7 @@ Result<core::Scheduler> replay_to(Store& store, std::uint64_t sequence) {
     const ReadTransaction transaction(store.impl_->db);
     const auto start = store.state_before(sequence);
     if (!start) return std::unexpected(start.error());
-    auto scheduler = scheduler_at(*start);
+    auto scheduler = restore_scheduler(start->scheduler);
     if (!scheduler) return scheduler;
     const auto each = [&](const Step& step) { return replay_step(*scheduler, step); };
     const auto last = for_each_step(store, start->sequence, sequence - 1, each);

@@ -14,13 +14,13 @@ namespace tangram::store {
 inline constexpr int kApplicationId = 0x54414E47;  // "TANG": marks the database as a store
 
 struct Migration {
-  int from = 0;     // migrates from this version to the next
-  const char* sql;  // all migrations run in one transaction
+  int from = 0;               // migrates from this version to the next
+  const char* sql = nullptr;  // all migrations run in one transaction
 };
 
 struct Schema {
   int version = 1;
-  const char* sql;  // creates it in an empty database
+  const char* sql = nullptr;  // creates it in an empty database
   std::span<const Migration> migrations;
 };
 

@@ -14,19 +14,16 @@ Store::~Store() = default;
 Result<std::unique_ptr<Store>> Store::open(const std::string& path, const OpenOptions& options) {
   auto impl = open_impl(path, options, current_schema());
   if (!impl) return std::unexpected(impl.error());
-  return std::unique_ptr<Store>(new Store(*std::move(impl)));
+  return std::make_unique<Store>(*std::move(impl));
 }
 
 const std::string& Store::path() const { return impl_->path; }
 std::uint64_t Store::last_step() const { return impl_->sequence; }
 
 void Store::Impl::roll_back() {
-  try {
-    models.clear_cache();
-    if (sqlite3_get_autocommit(db.getHandle()) == 0) db.exec("ROLLBACK");
-  } catch (const SQLite::Exception&) {
-    // SQLite has rolled back already; if there still is a problem, the next attempt reports it.
-  }
+  models.clear_cache();
+  // If this fails, SQLite has rolled back already, or the next attempt reports the problem.
+  if (sqlite3_get_autocommit(db.getHandle()) == 0) db.tryExec("ROLLBACK");
 }
 
 Result<std::vector<Step>> Store::steps(std::uint64_t from, std::size_t most) {

@@ -31,7 +31,7 @@ JobRow full_job(std::uint64_t id) {
           .uid = 0xFFFF'FFFEU,
           .user = "ada",
           .kind = "lease",
-          .request = "{\"command\":[\"\\u0000\"]}",
+          .request = R"({"command":["\u0000"]})",
           .name = "näme",
           .profile = "1g.5gb",
           .state = "running",

@@ -20,7 +20,7 @@ namespace tangram::store {
 namespace {
 
 constexpr int kCheckpointPages = 4'000;  // pages: 16 MB
-constexpr int kBusyMs = 1'000;
+constexpr int kSyncBusyMs = 1'000;
 
 std::unexpected<Error> sync_failed(const std::string& path, std::string_view why) {
   return failed(cat("cannot sync the store ", path, " to disk: ", why,
@@ -28,6 +28,12 @@ std::unexpected<Error> sync_failed(const std::string& path, std::string_view why
 }
 
 }  // namespace
+
+struct WalSync::Connection {
+  explicit Connection(const std::string& path) : db(path, SQLite::OPEN_READWRITE, kSyncBusyMs) {}
+
+  SQLite::Database db;
+};
 
 WalSync::WalSync(const Store& store)
     : path_(store.impl_->path), wal_pages_(store.impl_->wal_pages) {}
@@ -87,13 +93,14 @@ Result<void> WalSync::rewrite_wal() const {
 Result<void> WalSync::checkpoint() {
   if (*wal_pages_ < kCheckpointPages) return {};
   try {
-    if (!db_) {
-      db_ = std::make_unique<SQLite::Database>(path_, SQLite::OPEN_READWRITE, kBusyMs);
-      db_->exec("PRAGMA synchronous = FULL");
+    if (!connection_) {
+      connection_ = std::make_unique<Connection>(path_);
+      connection_->db.exec("PRAGMA synchronous = FULL");
     }
-    SQLite::Statement(*db_, "PRAGMA wal_checkpoint(PASSIVE)").executeStep();
-    const int version = db_->execAndGet("PRAGMA user_version").getInt();
-    db_->exec(cat("PRAGMA user_version = ", version));
+    SQLite::Database& db = connection_->db;
+    SQLite::Statement(db, "PRAGMA wal_checkpoint(PASSIVE)").executeStep();
+    const int version = db.execAndGet("PRAGMA user_version").getInt();
+    db.exec(cat("PRAGMA user_version = ", version));
     return {};
   } catch (const SQLite::Exception& error) {
     return std::unexpected(sqlite_error(error, "checkpoint", path_));

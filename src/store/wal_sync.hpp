@@ -11,10 +11,6 @@
 #include "base/error.hpp"
 #include "os/descriptor.hpp"
 
-namespace SQLite {
-class Database;
-}
-
 namespace tangram::store {
 
 class Store;
@@ -38,14 +34,16 @@ class WalSync {
   [[nodiscard]] Result<void> checkpoint();
 
  private:
+  struct Connection;
+
   [[nodiscard]] Result<void> open_wal();
   [[nodiscard]] Result<void> rewrite_wal() const;
 
   std::string path_;
   std::shared_ptr<const std::atomic<int>> wal_pages_;
   std::optional<os::Descriptor> wal_;
-  std::unique_ptr<SQLite::Database> db_;  // opened by the first checkpoint
-  bool must_rewrite_ = true;              // the disk may have failed since all was on it
+  std::unique_ptr<Connection> connection_;  // opened by the first checkpoint
+  bool must_rewrite_ = true;                // the disk may have failed since all was on it
 };
 
 }  // namespace tangram::store

@@ -188,7 +188,8 @@ TEST_F(Cli, Tokens) {
   const auto id = std::to_string(json_of({"token", "list"}).at(0).at("id").to_number<int>());
   EXPECT_EQ(ok({"token", "revoke", id}), cat("token ", id, " is revoked\n"));
   EXPECT_THAT(ok({"token", "list"}), HasSubstr("revoked"));
-  EXPECT_THAT(refused({"token", "create", "--user", "nobody-here"}), HasSubstr("user 'nobody-here': not found"));
+  EXPECT_THAT(refused({"token", "create", "--user", "nobody-here"}),
+              HasSubstr("user 'nobody-here': not found"));
 }
 
 TEST_F(Cli, ATokenIsSentAndItsScopeApplies) {

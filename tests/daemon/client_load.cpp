@@ -36,7 +36,10 @@ void ClientLoad::submit_and_cancel(http::Client& client) {
   const auto created =
       client.request("POST", "/v1/jobs", node_.job_request("1g.5gb", "true", {{"hold", true}}));
   ++requests;
-  if (!created) return add_error(created.error().message);
+  if (!created) {
+    add_error(created.error().message);
+    return;
+  }
   const auto id = created->body.at("id").to_number<std::uint64_t>();
   const auto cancelled = client.request("POST", cat("/v1/jobs/", id, "/cancel"));
   ++requests;
@@ -46,7 +49,10 @@ void ClientLoad::submit_and_cancel(http::Client& client) {
 // About four requests a second, mostly for a single job.
 void ClientLoad::run_client(std::uint64_t number, Clock::time_point until) {
   auto client = connect_();
-  if (!client) return add_error(client.error().message);
+  if (!client) {
+    add_error(client.error().message);
+    return;
+  }
   std::vector<double> latencies;
   std::uint64_t random = number * 0x9E3779B97F4A7C15ULL + 1;
   const auto next = [&] {
@@ -63,9 +69,15 @@ void ClientLoad::run_client(std::uint64_t number, Clock::time_point until) {
       continue;
     }
     const auto begun = Clock::now();
-    const auto reply = dice == 1   ? client->request("GET", "/v1/jobs?limit=20")
-                       : dice == 2 ? client->request("GET", "/v1/gpus")
-                                   : client->request("GET", cat("/v1/jobs/", 1 + next() % jobs_));
+    std::string target;
+    if (dice == 1) {
+      target = "/v1/jobs?limit=20";
+    } else if (dice == 2) {
+      target = "/v1/gpus";
+    } else {
+      target = cat("/v1/jobs/", 1 + next() % jobs_);
+    }
+    const auto reply = client->request("GET", target);
     if (!reply) add_error(reply.error().message);
     if (dice > 2) latencies.push_back(ms(Clock::now() - begun));
     ++requests;
@@ -76,7 +88,10 @@ void ClientLoad::run_client(std::uint64_t number, Clock::time_point until) {
 // Reads until the last event is known and read; a stream that ends before that is an error.
 void ClientLoad::follow_events() {
   auto client = connect_();
-  if (!client) return add_error(client.error().message);
+  if (!client) {
+    add_error(client.error().message);
+    return;
+  }
   std::uint64_t last = first_after_;
   const std::string target = cat("/v1/events?after=", last);
   const auto read = client->events(target, [&](const http::EventPiece& piece) {
@@ -85,9 +100,13 @@ void ClientLoad::follow_events() {
     ++events;
     return last < last_event_;
   });
-  if (!read) return add_error(cat("an event stream was cut: ", read.error().message));
+  if (!read) {
+    add_error(cat("an event stream was cut: ", read.error().message));
+    return;
+  }
   if (last < last_event_) {
-    return add_error(cat("an event stream ended at ", last, " of ", last_event_.load()));
+    add_error(cat("an event stream ended at ", last, " of ", last_event_.load()));
+    return;
   }
   ++followers;
 }
@@ -122,7 +141,10 @@ void ClientLoad::run(std::uint64_t clients, std::chrono::milliseconds duration) 
   last_event_ = read_last_event();
   // A follower that has read it already is waiting: one more event makes it compare and end.
   auto client = http::Client::open(node_.socket());
-  if (!client) return add_error(client.error().message);
+  if (!client) {
+    add_error(client.error().message);
+    return;
+  }
   submit_and_cancel(*client);
 }
 

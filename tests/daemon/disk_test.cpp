@@ -136,7 +136,8 @@ TEST_F(DiskFault, AFailureIsReportedAndRetried) {
   EXPECT_EQ(reply->status, 201);
   EXPECT_EQ(jobs(), 2U);
   node.call("GET", "/readyz");
-  EXPECT_THAT(node.log(), HasSubstr("the store is writable again"));
+  eventually("the recovery is logged",
+             [&] { return node.log().contains("the store is writable again"); });
   node.stop();
   int code = -1;
   const std::string replayed =

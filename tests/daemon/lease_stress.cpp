@@ -91,7 +91,10 @@ bool lock_slices(const std::string& folder, const json::value& lease, int slices
 void check_events(Node& node, LeaseStressResult& result) {
   std::map<std::uint64_t, std::pair<int, int>> seen;  // granted, over
   auto client = http::Client::open(node.socket());
-  if (!client) return result.violations.push_back(client.error().message);
+  if (!client) {
+    result.violations.push_back(client.error().message);
+    return;
+  }
   const auto done = client->events(
       "/v1/events?after=0&follow=false&kind=lease", [&](const http::EventPiece& piece) {
         const json::value event = json::parse(piece.data);
@@ -159,7 +162,7 @@ LeaseStressResult run_lease_stress(const LeaseStressOptions& options) {
   const json::value gpus = node.call("GET", "/v1/gpus");
   for (const json::value& gpu : gpus.as_array()) {
     for (const json::value& each : gpu.at("instances").as_array()) {
-      if (each.at("state") != "idle") result.violations.push_back("an instance was leaked");
+      if (each.at("state") != "idle") result.violations.emplace_back("an instance was leaked");
     }
   }
   check_events(node, result);

@@ -34,8 +34,8 @@ constexpr std::chrono::milliseconds kDeadline{10'000};  // for all consequences 
 constexpr std::chrono::milliseconds kQuiet{
     20};  // without a step: the input has had all its consequences
 constexpr std::chrono::milliseconds kQuietAtTheEnd{60};
-constexpr int kMinComplete = 35;  // scenarios
-constexpr int kMinTruncated = 8;  // see make_playable()
+constexpr int kMinComplete = 33;  // scenarios; those with "fail next start" cannot be played
+constexpr int kMinTruncated = 7;  // see make_playable()
 
 // Sorts decisions by job, or by GPU for creations and destructions, and keeps their order within
 // each: the order between them depends on when real processes and GPUs answer.

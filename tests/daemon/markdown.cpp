@@ -23,7 +23,10 @@ class BlockReader {
  public:
   void add_line(const std::string& line) {
     ++number_;
-    if (fenced_) return add_fenced(line);
+    if (fenced_) {
+      add_fenced(line);
+      return;
+    }
     if (line.starts_with("```")) {
       open(line.substr(3));
       fenced_ = true;

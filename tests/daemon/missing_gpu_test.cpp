@@ -31,7 +31,7 @@ class MissingGpu : public ::testing::Test {
   }
   std::string metrics() { return std::string(node_.call("GET", "/metrics").as_string()); }
   [[nodiscard]] std::string series() const {
-    return cat("tangram_gpu_in_service{gpu=\"0\",uuid=\"", uuid_, "\",model=\"A100-40GB\"} 0");
+    return cat(R"(tangram_gpu_in_service{gpu="0",uuid=")", uuid_, R"(",model="A100-40GB"} 0)");
   }
 
   Node node_{{.config = "[device]\nobserve_every = \"100ms\"\n"}};

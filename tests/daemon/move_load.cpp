@@ -209,7 +209,7 @@ void MoveLoad::run_streams(int number) {
     }
     std::string expected;
     for (int i = 0; i < count; ++i) {
-      expected += cat("data: {\"index\": ", i, ", \"token\": \"t", i, "\"}\n\n");
+      expected += cat("data: {\"index\": ", i, R"(, "token": "t)", i, "\"}\n\n");
     }
     if (response->body() != expected + "data: [DONE]\n\n") {
       add_failure(cat("stream of ", count, " tokens: received ", response->result_int(), " with ",

@@ -158,7 +158,7 @@ std::set<std::string> functions() {
   std::stringstream text;
   text << in.rdbuf();
   const std::string all = text.str();
-  const std::regex name("\\b(nvml[A-Z]\\w+)\\(");
+  const std::regex name(R"(\b(nvml[A-Z]\w+)\()");
   std::set<std::string> names;
   for (std::sregex_iterator at(all.begin(), all.end(), name), end; at != end; ++at) {
     names.insert((*at)[1]);

@@ -46,6 +46,17 @@ void expect_replay_agrees(const Node& node) {
   EXPECT_TRUE(replayed) << replayed.error().message;
 }
 
+// Two moves by hand within the cooldown left a state that no later start accepted.
+TEST(LiveMoves, RestartAfterMovesWithinTheCooldown) {
+  ServiceNode service({.config = "[scheduler]\nmigration = \"off\"\ncooldown = \"1h\"\n"});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(service.move(0, i)) << service.node.log();
+  service.node.kill();
+  service.node.start();
+  expect_consistent(service);
+  service.node.stop();
+  expect_replay_agrees(service.node);
+}
+
 TEST(LiveMoves, NoRequestFailsWhileAServiceIsMoved) {
   ServiceNode service;
   MoveLoad load({.port = service.port(),

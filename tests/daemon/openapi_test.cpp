@@ -166,10 +166,9 @@ void call_with_errors(CheckedApi& api, const std::string& reader) {
     }
     api.call_raw(method, target + "?quite=unknown", 400);
     if (at == std::string::npos) continue;
-    api.call_raw(method, target, 404, has_body ? kJson : "",
-                 pattern.ends_with("/signal") ? R"({"signal":15})"
-                 : has_body                   ? "{}"
-                                              : "");
+    std::string body = has_body ? "{}" : "";
+    if (pattern.ends_with("/signal")) body = R"({"signal":15})";
+    api.call_raw(method, target, 404, has_body ? kJson : "", body);
   }
   api.call_raw("POST", "/v1/jobs", 413, cat(kJson, "Content-Length: 5000000\r\n"));
 }

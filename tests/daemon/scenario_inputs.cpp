@@ -26,7 +26,9 @@ std::string unplayable_reason(const ScenarioInput& input, std::uint64_t next_job
   const Lines& words = input.words;
   const std::string& first = words.front();
   if (first == "fail") {
-    return words[2] == "stop" || words[2] == "switch" ? "fail next " + words[2] : "";
+    // A start here fails like a program that cannot be run: an exit, not a failed action.
+    static const std::set<std::string> kNotFromOutside = {"start", "stop", "switch"};
+    return kNotFromOutside.contains(words[2]) ? "fail next " + words[2] : "";
   }
   if (!kPlayable.contains(first)) return first;
   if (words.back() == "limit") return "a limit: counted by the daemon itself";

@@ -64,11 +64,15 @@ bool ServiceNode::move(int gpu, int start) {
 }
 
 std::pair<int, std::string> ServiceNode::get(const std::string& path) {
+  return get_at(port(), path);
+}
+
+std::pair<int, std::string> get_at(std::uint16_t port, const std::string& path) {
   namespace http = boost::beast::http;
   boost::asio::io_context loop;
   boost::beast::tcp_stream stream(loop);
   boost::system::error_code failed;
-  stream.connect({boost::asio::ip::address_v4::loopback(), port()}, failed);
+  stream.connect({boost::asio::ip::address_v4::loopback(), port}, failed);
   if (failed) return {0, failed.message()};
   http::request<http::empty_body> request(http::verb::get, path, 11);
   request.set(http::field::host, "localhost");

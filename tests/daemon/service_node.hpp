@@ -10,6 +10,9 @@
 
 namespace tangram::tests {
 
+// GET of `path` on 127.0.0.1:port over a new connection: status and body, or 0 and the error.
+[[nodiscard]] std::pair<int, std::string> get_at(std::uint16_t port, const std::string& path);
+
 class ServiceNode {
  public:
   // Starts the node and waits until the service is reached. The scheduler makes no moves of its own
@@ -30,7 +33,7 @@ class ServiceNode {
   // Requests a move and waits until it has ended. Returns whether the job is in that slot then.
   bool move(int gpu, int start);
   void await_no_move();
-  // GET of `path` through the endpoint over a new connection: status and body, or 0 and the error.
+  // get_at() the service's address.
   [[nodiscard]] std::pair<int, std::string> get(const std::string& path);
 };
 

@@ -38,7 +38,7 @@ TEST_F(Training, ContinuesElsewhereFromItsCheckpoint) {
 }
 
 TEST_F(Training, StaysInItsSlotIfItSavesNothing) {
-  const auto id = train("trap '' USR1; i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done",
+  const auto id = train("trap : USR1; i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done",
                         {{"way", "checkpoint"}, {"deadline", "300ms"}});
   const auto before = slot(id);
   request_move(id, 1, 0);

@@ -70,12 +70,19 @@ GpuId RandomNode::any_gpu() {
 
 void RandomNode::change() {
   const std::size_t what = random_.below(100);
-  if (what < 40) return add_instance();
-  if (what < 65) return end_instance();
-  if (what < 78) return change_flags();
-  if (what < 86) return change_gpu();
-  if (what < 96) return change_job();
-  change_node();
+  if (what < 40) {
+    add_instance();
+  } else if (what < 65) {
+    end_instance();
+  } else if (what < 78) {
+    change_flags();
+  } else if (what < 86) {
+    change_gpu();
+  } else if (what < 96) {
+    change_job();
+  } else {
+    change_node();
+  }
 }
 
 // Adds a job, an idle instance or a reservation at a free slot.
@@ -112,8 +119,11 @@ void RandomNode::end_instance() {
     node_.remove_job(e.job);
   }
   Node::Edit edit(node_, g);
-  if (e.job == core::kNoJob || random_.chance(500)) return edit.erase(e.id);
-  edit.entry(e.id) = {.placement = e.placement, .id = e.id};
+  if (e.job == core::kNoJob || random_.chance(500)) {
+    edit.erase(e.id);
+  } else {
+    edit.entry(e.id) = {.placement = e.placement, .id = e.id};
+  }
 }
 
 // Sets or clears the flags of a move under way.
@@ -164,13 +174,17 @@ void RandomNode::change_job() {
 
 // Tuning, the clock, the job that waits.
 void RandomNode::change_node() {
-  if (random_.chance(200)) return node_.set_tuning(random_tuning(random_));
+  if (random_.chance(200)) {
+    node_.set_tuning(random_tuning(random_));
+    return;
+  }
   if (random_.chance(500)) {
     if (waiting_ != core::kNoJob) node_.remove_job(waiting_);
     const std::string& name = random_.pick(node_.model(any_gpu()).profiles()).name;
     waiting_ =
         node_.add_job({.id = core::JobId(next_job_++), .profile = name}, *node_.find_name(name));
-    return node_.set_queue_head(waiting_);
+    node_.set_queue_head(waiting_);
+    return;
   }
   node_.set_now(node_.now() + std::chrono::seconds(random_.below(20)));
   for (const core::JobSlot s : std::vector(node_.cooling().begin(), node_.cooling().end())) {

@@ -213,7 +213,8 @@ TEST_F(DeviceCli, EmulateReportsStatusAndErrors) {
   EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlDeviceGetName=lie"}, 2), HasSubstr("lie"));
   EXPECT_THAT(refused({"emulate", "fault", "call", "nvmlDeviceGetName=NO_SUCH"}, 2),
               HasSubstr("unknown error"));
-  EXPECT_THAT(refused({"emulate", "fault", "xid", "7", "94"}, 2), HasSubstr("emulated GPU 7: not found"));
+  EXPECT_THAT(refused({"emulate", "fault", "xid", "7", "94"}, 2),
+              HasSubstr("emulated GPU 7: not found"));
   ok({"emulate", "fault", "call", "*=GPU_IS_LOST", "--gpu", "1", "--percent", "50"});
   EXPECT_THAT(ok({"emulate", "status"}), HasSubstr("*=GPU_IS_LOST on GPU 1, 1 times, 50 %"));
   EXPECT_THAT(ok({"emulate", "reset", "3xA30"}), HasSubstr("A30-24GB"));

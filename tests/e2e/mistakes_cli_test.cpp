@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{submitted({"--probe", "http:health", "--service"}),
                 "--probe: the path must begin with \"/\" and contain no blanks"},
         Mistake{submitted({"--umask", "9"}),
-                "--umask: must be octal digits from \"000\" to \"777\", e.g. \"022\""}));
+                R"(--umask: must be octal digits from "000" to "777", e.g. "022")"}));
 
 TEST(Help, IsAlsoAVerb) {
   EXPECT_EQ(tangram_run({"help"}).out, tangram_run({"--help"}).out);

@@ -1,4 +1,5 @@
 // `tangram store …`. Every test has its own state folder, with a store of a few jobs.
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
@@ -63,6 +64,22 @@ TEST_F(StoreCli, ChecksAndCounts) {
   EXPECT_EQ(all.at("jobs"), 12);
   EXPECT_EQ(all.at("first_step"), 1);
   EXPECT_FALSE(all.contains("replayed_steps"));
+}
+
+// A state that the daemon would refuse is refused here as well, with the same message.
+TEST_F(StoreCli, ChecksWhatTheStartOfTheDaemonChecks) {
+  SQLite::Database(path(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE saved_rest SET state = json_set(state, '$.next_run', 0)");
+  EXPECT_THAT(refused({"store", "check"}, 2), HasSubstr("numbers that begin at 0"));
+  EXPECT_THAT(refused({"store", "backup", folder_.at("copy.db")}, 1),
+              HasSubstr("numbers that begin at 0"));
+}
+
+// Earlier versions stored a job twice among those that cool down, and then refused to start.
+TEST_F(StoreCli, RepeatedCooldownIsRepaired) {
+  SQLite::Database(path(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE saved_rest SET state = json_set(state, '$.cooling', json('[1,1]'))");
+  EXPECT_THAT(ok({"store", "check"}), HasSubstr("tangram.db: ok"));
 }
 
 TEST_F(StoreCli, FindsTheStoreInAStateFolder) {

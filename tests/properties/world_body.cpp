@@ -74,7 +74,10 @@ void World::operator()(const core::CreateInstance& a, bool is_void) {
                               .instance = a.instance,
                               .job = {},
                               .run = {}};
-  if (is_void) return answer(no);
+  if (is_void) {
+    answer(no);
+    return;
+  }
   if (!truth_.can_make(a.gpu, a.instance) || trouble(60)) {
     // The next observation comes after the answer.
     for (const Instance& i : truth_.gpu(a.gpu).instances) {
@@ -83,7 +86,8 @@ void World::operator()(const core::CreateInstance& a, bool is_void) {
     }
     std::erase_if(truth_.gpu(a.gpu).instances,
                   [&](const Instance& i) { return i.id == a.instance; });
-    return answer(no);
+    answer(no);
+    return;
   }
   truth_.find(a.gpu, a.instance)->made = true;
   answer(core::InstanceCreated{a.gpu, a.instance});
@@ -97,11 +101,16 @@ void World::operator()(const core::DestroyInstance& a, bool is_void) {
                               .run = {}};
   const Instance* it = truth_.find(a.gpu, a.instance);
   if (is_void || it == nullptr) {
-    return random_.chance(500) ? answer(no) : answer(core::InstanceDestroyed{a.gpu, a.instance});
+    answer(random_.chance(500) ? core::Event(no)
+                               : core::Event(core::InstanceDestroyed{a.gpu, a.instance}));
+    return;
   }
   require(!truth_.used(a.gpu, a.instance), "an instance in use is being destroyed");
   const bool can = truth_.gpu(a.gpu).health == core::Health::kOk && !it->alien;
-  if (!can || trouble(80)) return answer(no);
+  if (!can || trouble(80)) {
+    answer(no);
+    return;
+  }
   std::erase_if(truth_.gpu(a.gpu).instances, [&](const Instance& i) { return i.id == a.instance; });
   answer(core::InstanceDestroyed{a.gpu, a.instance});
 }
@@ -111,25 +120,30 @@ void World::operator()(const core::StartJob& a, bool is_void) {
   if (is_void || run == nullptr) return;  // lost, or stopped before it began: that was the answer
   if (trouble(60)) {
     truth_.end(a.run);
-    return answer(core::ActionFailed{.kind = core::ActionKind::kStartJob,
-                                     .gpu = a.gpu,
-                                     .instance = a.instance,
-                                     .job = a.job,
-                                     .run = a.run});
+    answer(core::ActionFailed{.kind = core::ActionKind::kStartJob,
+                              .gpu = a.gpu,
+                              .instance = a.instance,
+                              .job = a.job,
+                              .run = a.run});
+    return;
   }
   run->begun = true;
-  if (trouble(40)) return later(delay(5000), Exit{a.run, false});  // never becomes ready
-  later(delay(5000), Ready{a.run});
+  if (trouble(40)) {
+    later(delay(5000), Exit{a.run, false});  // never becomes ready
+  } else {
+    later(delay(5000), Ready{a.run});
+  }
 }
 
 void World::operator()(const core::SwitchTraffic& a, bool) {
   const Run* to = truth_.find(a.to);
   if (to == nullptr || trouble(80)) {
-    return answer(core::ActionFailed{.kind = core::ActionKind::kSwitchTraffic,
-                                     .gpu = {},
-                                     .instance = {},
-                                     .job = a.job,
-                                     .run = a.to});
+    answer(core::ActionFailed{.kind = core::ActionKind::kSwitchTraffic,
+                              .gpu = {},
+                              .instance = {},
+                              .job = a.job,
+                              .run = a.to});
+    return;
   }
   answer(core::TrafficSwitched{a.job, a.to});
   if (truth_.find(a.from) != nullptr) {
@@ -144,7 +158,8 @@ void World::operator()(const core::StopJob& a, bool) {
   if (trouble(60)) {
     answer(core::ActionFailed{
         .kind = core::ActionKind::kStopJob, .gpu = {}, .instance = {}, .job = a.job, .run = a.run});
-    return later(delay(100'000), Exit{a.run, false});
+    later(delay(100'000), Exit{a.run, false});
+    return;
   }
   end_run(a.run, random_.chance(500));
 }

@@ -24,20 +24,34 @@ void World::cause_trouble() {
   now_ += random_.chance(900) ? delay(2000) : delay(random_.chance(50) ? 7'200'000 : 90'000);
   if (options_.many_requested_moves && random_.chance(300) && request_move()) return;
   const std::size_t what = random_.below(random_.chance(wildness_) ? 1000 : 620);
-  if (what < 400) return submit();
-  if (what < 620) return process_acts();
-  if (what < 760) return user_acts();
-  if (what < 830) return operator_acts();
-  if (what < 880) return hardware_acts();
-  if (what < 920) return foreign_acts();
-  if (what < 950) return alien_acts();
-  if (what < 985) return duplicate();
-  if (what < 998) return change_tuning();
-  if (truth_.gpus.size() < 8) add_gpu();
+  if (what < 400) {
+    submit();
+  } else if (what < 620) {
+    process_acts();
+  } else if (what < 760) {
+    user_acts();
+  } else if (what < 830) {
+    operator_acts();
+  } else if (what < 880) {
+    hardware_acts();
+  } else if (what < 920) {
+    foreign_acts();
+  } else if (what < 950) {
+    alien_acts();
+  } else if (what < 985) {
+    duplicate();
+  } else if (what < 998) {
+    change_tuning();
+  } else if (truth_.gpus.size() < 8) {
+    add_gpu();
+  }
 }
 
 void World::submit() {
-  if (live_.size() > crowd_ * truth_.gpus.size()) return process_acts();
+  if (live_.size() > crowd_ * truth_.gpus.size()) {
+    process_acts();
+    return;
+  }
   const mig::Model& model = *truth_.gpu(any_gpu()).model;
   core::JobSpec spec;
   spec.id = core::JobId(next_job_++);
@@ -69,20 +83,27 @@ void World::user_acts() {
   if (live_.empty()) return;
   const core::JobId job = any_job(850);
   const core::Node& node = scheduler_->node();
-  if (node.job(node.find_job(job)).moving()) return deliver(core::JobCancelled{job});
+  if (node.job(node.find_job(job)).moving()) {
+    deliver(core::JobCancelled{job});
+    return;
+  }
   switch (random_.below(5)) {
     case 0:
-      return deliver(core::JobHeld{job, random_.chance(300)});
+      deliver(core::JobHeld{job, random_.chance(300)});
+      break;
     case 2:
-      return deliver(core::MoveRequested{.job = job,
-                                         .anywhere = random_.chance(500),
-                                         .gpu = any_gpu(),
-                                         .start = static_cast<std::uint8_t>(random_.below(8)),
-                                         .restrained = random_.chance(500)});
+      deliver(core::MoveRequested{.job = job,
+                                  .anywhere = random_.chance(500),
+                                  .gpu = any_gpu(),
+                                  .start = static_cast<std::uint8_t>(random_.below(8)),
+                                  .restrained = random_.chance(500)});
+      break;
     case 1:
-      return deliver(core::JobReleased{job, random_.chance(300)});
+      deliver(core::JobReleased{job, random_.chance(300)});
+      break;
     default:
-      return deliver(core::JobCancelled{job});
+      deliver(core::JobCancelled{job});
+      break;
   }
 }
 
@@ -106,11 +127,14 @@ void World::operator_acts() {
   const core::GpuId gpu = any_gpu();
   switch (random_.below(5)) {
     case 0:
-      return deliver(core::GpuCordoned{gpu});
+      deliver(core::GpuCordoned{gpu});
+      break;
     case 1:
-      return deliver(core::GpuDrained{gpu});
+      deliver(core::GpuDrained{gpu});
+      break;
     default:
-      return deliver(core::GpuUncordoned{gpu});
+      deliver(core::GpuUncordoned{gpu});
+      break;
   }
 }
 
@@ -139,7 +163,8 @@ void World::foreign_acts() {
     const Instance instance = truth.instances[i];
     if (!instance.foreign()) continue;
     if (random_.chance(300)) {  // seen once more
-      return deliver_pending(core::ForeignSeen{gpu, instance.placement});
+      deliver_pending(core::ForeignSeen{gpu, instance.placement});
+      return;
     }
     truth.instances.erase(truth.instances.begin() + static_cast<std::ptrdiff_t>(i));
     if (instance.seen) later(delay(3000), core::Event(core::ForeignGone{gpu, instance.placement}));
@@ -163,10 +188,12 @@ void World::alien_acts() {
     const core::Entry* entry = scheduler_->node().find(gpu, id);
     if (entry != nullptr && entry->state == core::EntryState::kQuarantined) {
       i.alien = false;
-      return deliver(core::QuarantineEnded{gpu, id});
+      deliver(core::QuarantineEnded{gpu, id});
+      return;
     }
     i.alien = true;
-    return later(delay(1000), core::Event(core::InstanceQuarantined{gpu, id}));
+    later(delay(1000), core::Event(core::InstanceQuarantined{gpu, id}));
+    return;
   }
 }
 

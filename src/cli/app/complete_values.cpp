@@ -115,7 +115,8 @@ std::vector<Suggestion> free_slots() {
 }
 
 template <class Policies>
-void add_policies(std::string_view key, const Policies& policies, std::vector<Suggestion>& found) {
+void add_policy_suggestions(std::string_view key, const Policies& policies,
+                            std::vector<Suggestion>& found) {
   for (const auto& policy : policies) {
     found.push_back({cat(key, '=', policy.name), std::string(policy.summary)});
   }
@@ -124,9 +125,9 @@ void add_policies(std::string_view key, const Policies& policies, std::vector<Su
 std::vector<Suggestion> tuning_changes() {
   std::vector<Suggestion> found;
   for (const std::string& key : tuning_keys()) found.push_back({key + "=", ""});
-  add_policies("placement", policies::placement_policies(), found);
-  add_policies("migration", policies::migration_policies(), found);
-  add_policies("queue", policies::queue_policies(), found);
+  add_policy_suggestions("placement", policies::placement_policies(), found);
+  add_policy_suggestions("migration", policies::migration_policies(), found);
+  add_policy_suggestions("queue", policies::queue_policies(), found);
   for (const char* change : {"protect_head=true", "protect_head=false", "window=always"}) {
     found.push_back({change, ""});
   }

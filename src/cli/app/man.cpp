@@ -13,7 +13,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct ManOptions {
   std::string verb;
   std::string directory;
 };
@@ -47,7 +47,7 @@ Result<void> write_all(const CLI::App& root, const std::filesystem::path& direct
   return {};
 }
 
-Result<void> man(const Options& options, const CLI::App& root, Output& out) {
+Result<void> man(const ManOptions& options, const CLI::App& root, Output& out) {
   if (!options.directory.empty()) return write_all(root, options.directory);
   if (options.verb.empty()) {
     out.add(program_page(root));
@@ -68,7 +68,7 @@ Result<void> man(const Options& options, const CLI::App& root, Output& out) {
 }  // namespace
 
 void add_man(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ManOptions>();
   Verb verb = app.add_subcommand("man", "Print the manual page of a verb or of the program");
   verb->add_option("VERB", options->verb, "The verb (default: the program)");
   verb->add_option("--into", options->directory,

@@ -14,10 +14,16 @@ namespace {
 
 constexpr bool any_verb(const CLI::App* /*verb*/) { return true; }
 
+std::size_t code_point_size(unsigned char first) {
+  if (first >= 0xf0) return 4;
+  if (first >= 0xe0) return 3;
+  return first >= 0xc0 ? 2 : 1;
+}
+
 // The code point that begins at byte `at`, and its length in bytes.
 std::pair<std::uint32_t, std::size_t> code_point_at(std::string_view text, std::size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
-  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+  const std::size_t size = code_point_size(first);
   if (size == 1 || at + size > text.size()) return {first, 1};
   std::uint32_t code = first & (0xffU >> (size + 1));
   for (std::size_t i = 1; i < size; ++i) {
@@ -34,7 +40,7 @@ std::string upper(std::string text) {
 }
 
 std::string head(const std::string& name, const std::string& summary) {
-  return cat(".TH ", roff_text(upper(name)), " 1 \"\" \"tangram ", roff_text(TANGRAM_VERSION),
+  return cat(".TH ", roff_text(upper(name)), R"( 1 "" "tangram )", roff_text(TANGRAM_VERSION),
              "\" \"Tangram\"\n.SH NAME\n", roff_text(name), " \\- ", roff_text(summary), "\n");
 }
 

@@ -21,7 +21,7 @@ Result<StreamItem> parse_item(const http::EventPiece& piece) {
   if (piece.kind == "gap") {
     const auto* object = document.if_object();
     if (object == nullptr || !object->contains("after") || !object->contains("next")) {
-      return failed("the daemon sent a gap without \"after\" and \"next\".");
+      return failed(R"(the daemon sent a gap without "after" and "next".)");
     }
     item.gap = {object->at("after").to_number<std::uint64_t>(),
                 object->at("next").to_number<std::uint64_t>()};

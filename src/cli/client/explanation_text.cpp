@@ -75,11 +75,13 @@ void print(const api::Explanation& e, Output& out) {
 }
 
 void print(const api::WhatIf& w, Output& out) {
-  const std::string outcome = !w.refused.empty() ? out.paint("would be refused", Style::kBad)
-                              : !w.held.empty()  ? out.paint("would be held", Style::kYellow)
-                              : w.starts_now     ? out.paint("would start now", Style::kGood)
-                                                 : out.paint("would wait", Style::kYellow);
-  out.line(cat(out.paint(terminal_safe(w.profile), Style::kBold), "  ", outcome));
+  const auto outcome = [&] {
+    if (!w.refused.empty()) return out.paint("would be refused", Style::kBad);
+    if (!w.held.empty()) return out.paint("would be held", Style::kYellow);
+    if (w.starts_now) return out.paint("would start now", Style::kGood);
+    return out.paint("would wait", Style::kYellow);
+  };
+  out.line(cat(out.paint(terminal_safe(w.profile), Style::kBold), "  ", outcome()));
   print_text(w.text, out);
   if (!w.refused.empty() || !w.held.empty()) return;
   print_candidates(w.candidates, w.decided_by, out);

@@ -17,7 +17,6 @@ struct ChangeOptions {
   bool adopt = false;
   int wait_s = 10;
 };
-using Options = std::shared_ptr<ChangeOptions>;
 
 device::RetryPolicy retry_of(const ChangeOptions& o) {
   device::RetryPolicy retry;

@@ -14,7 +14,6 @@ namespace tangram::cli {
 namespace {
 
 namespace json = boost::json;
-using Options = std::shared_ptr<DeviceOptions>;
 
 std::string health_text(const device::Gpu& gpu) {
   switch (gpu.health) {
@@ -117,12 +116,11 @@ void print_instances(const DeviceTarget& target, const device::Gpu& gpu,
                {"PIDS"},
                {"UUID"}});
   for (const device::Instance& i : instances) {
-    const std::string uuid = !i.mig_uuid.empty() ? i.mig_uuid
-                             : i.ci.has_value()  ? "(several compute instances)"
-                                                 : "(no compute instance)";
+    const std::string no_uuid =
+        i.ci.has_value() ? "(several compute instances)" : "(no compute instance)";
     table.row({Cell("  " + i.profile, Style::kBold), static_cast<int>(i.start),
                static_cast<int>(i.gi), owned.has(location_of(i)) ? "yes" : "no",
-               processes_text(*target.library, i), uuid});
+               processes_text(*target.library, i), i.mig_uuid.empty() ? no_uuid : i.mig_uuid});
   }
   table.print(out);
 }

@@ -27,11 +27,11 @@ struct FaultVerb {
   unsigned long long xid = 0;
   unsigned gi = nvml::kNoInstanceId;
 };
-using Options = std::shared_ptr<FaultVerb>;
+using FaultOptions = std::shared_ptr<FaultVerb>;
 
-Verb add_verb(Verb& fault, Command& command, const char* name, const char* help,
-              const Options& options,
-              const std::function<Result<std::string>(const FaultVerb&)>& work) {
+Verb add_fault_verb(Verb& fault, Command& command, const char* name, const char* help,
+                    const FaultOptions& options,
+                    const std::function<Result<std::string>(const FaultVerb&)>& work) {
   Verb verb = fault.add_subcommand(name, help);
   add_emulated_node(*verb, options->node);
   add_output_options(*verb, command);
@@ -108,7 +108,8 @@ void add_emulate_fault(Verb& emulate, Command& command) {
       "`tangram emulate status` shows the pending faults.");
 
   auto o = std::make_shared<FaultVerb>();
-  Verb verb = add_verb(*fault, command, "call", "Make calls of an NVML function fail", o, inject);
+  Verb verb =
+      add_fault_verb(*fault, command, "call", "Make calls of an NVML function fail", o, inject);
   verb->add_option("CALL=WHAT", o->text,
                    "Function and error name, hang:MILLISECONDS, or lie (report success)")
       ->required();
@@ -125,33 +126,33 @@ void add_emulate_fault(Verb& emulate, Command& command) {
       "  tangram emulate fault call '*=GPU_IS_LOST' --gpu 1 --times 0");
 
   o = std::make_shared<FaultVerb>();
-  verb = add_verb(*fault, command, "xid", "Raise an Xid error on a GPU", o, raise_xid);
+  verb = add_fault_verb(*fault, command, "xid", "Raise an Xid error on a GPU", o, raise_xid);
   verb->add_option("GPU", o->index, "GPU index")->required();
   verb->add_option("XID", o->xid, "Xid number, e.g. 94")->required();
   verb->add_option("--gi", o->gi, "GPU instance concerned")->option_text("ID");
   verb->footer("Example:\n  tangram emulate fault xid 0 94");
 
   o = std::make_shared<FaultVerb>();
-  verb = add_verb(*fault, command, "fall-off", "Make a GPU fall off the bus", o, fall_off);
+  verb = add_fault_verb(*fault, command, "fall-off", "Make a GPU fall off the bus", o, fall_off);
   verb->add_option("GPU", o->index, "GPU index")->required();
   verb->footer("Example:\n  tangram emulate fault fall-off 1");
 
   o = std::make_shared<FaultVerb>();
-  verb = add_verb(*fault, command, "foreign", "Create an instance not owned by Tangram", o,
-                  create_foreign);
+  verb = add_fault_verb(*fault, command, "foreign", "Create an instance not owned by Tangram", o,
+                        create_foreign);
   verb->add_option("GPU", o->index, "GPU index")->required();
   verb->add_option("PROFILE@START", o->text, "Profile and start, e.g. 3g.20gb@4")->required();
   verb->footer("Example:\n  tangram emulate fault foreign 0 3g.20gb@4");
 
   o = std::make_shared<FaultVerb>();
-  verb = add_verb(*fault, command, "vanish", "Remove an instance even if it is in use", o,
-                  remove_instance);
+  verb = add_fault_verb(*fault, command, "vanish", "Remove an instance even if it is in use", o,
+                        remove_instance);
   verb->add_option("GPU", o->index, "GPU index")->required();
   verb->add_option("PROFILE@START", o->text, "Profile and start, e.g. 3g.20gb@4")->required();
   verb->footer("Example:\n  tangram emulate fault vanish 0 3g.20gb@4");
 
   o = std::make_shared<FaultVerb>();
-  add_verb(*fault, command, "clear", "Remove all pending faults", o, clear)
+  add_fault_verb(*fault, command, "clear", "Remove all pending faults", o, clear)
       ->footer("Example:\n  tangram emulate fault clear");
 }
 

@@ -58,7 +58,7 @@ Result<std::vector<api::JobView>> get_jobs(const HistoryOptions& o) {
   return jobs;
 }
 
-void print(const std::vector<api::JobView>& jobs, Output& out) {
+void print_finished_jobs(const std::vector<api::JobView>& jobs, Output& out) {
   Table table({{"JOB", Align::kRight, 0},
                {"NAME"},
                {"USER"},
@@ -89,7 +89,7 @@ Result<void> history(const HistoryOptions& options, Command& command, Output& ou
   } else if (jobs->empty()) {
     out.line("No finished jobs match.");
   } else {
-    print(*jobs, out);
+    print_finished_jobs(*jobs, out);
   }
   return {};
 }
@@ -99,7 +99,7 @@ struct UsageOptions {
   std::string user, since, until;
 };
 
-void print(const api::Usage& usage, Output& out) {
+void print_usage(const api::Usage& usage, Output& out) {
   Table table({{"USER", Align::kLeft, 0},
                {"PROFILE"},
                {"JOBS", Align::kRight},
@@ -122,7 +122,10 @@ void print(const api::Usage& usage, Output& out) {
   const std::string from =
       usage.from == api::WallTime{} ? "" : cat("from ", local_text(usage.from), " ");
   out.line(out.paint(cat(from, "to ", local_text(usage.to)), Style::kDim));
-  if (usage.rows.empty()) return out.line("No usage in this period.");
+  if (usage.rows.empty()) {
+    out.line("No usage in this period.");
+    return;
+  }
   table.print(out);
 }
 
@@ -138,7 +141,7 @@ Result<void> usage(const UsageOptions& options, Command& command, Output& out) {
                                  .text();
   const auto answer = request_json(options.daemon, "GET", target);
   if (!answer) return std::unexpected(answer.error());
-  return show<api::Usage>(*answer, api::read_usage, print, command, out);
+  return show<api::Usage>(*answer, api::read_usage, print_usage, command, out);
 }
 
 template <class Options>

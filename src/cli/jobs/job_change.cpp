@@ -9,7 +9,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobChangeOptions {
   DaemonOptions daemon;
   std::vector<std::string> jobs;
 };
@@ -24,8 +24,8 @@ std::string state_text(const api::JobView& job) {
 
 using Text = std::string (*)(const api::JobView&);
 
-Result<void> change(const Options& options, std::string_view action, Text text, Command& command,
-                    Output& out) {
+Result<void> change(const JobChangeOptions& options, std::string_view action, Text text,
+                    Command& command, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const auto ids = resolve_jobs(*client, options.jobs);
@@ -48,19 +48,19 @@ Result<void> change(const Options& options, std::string_view action, Text text, 
   return {};
 }
 
-Result<void> cancel(const Options& options, Command& command, Output& out) {
+Result<void> cancel(const JobChangeOptions& options, Command& command, Output& out) {
   return change(options, "cancel", cancelled_text, command, out);
 }
-Result<void> hold(const Options& options, Command& command, Output& out) {
+Result<void> hold(const JobChangeOptions& options, Command& command, Output& out) {
   return change(options, "hold", state_text, command, out);
 }
-Result<void> release(const Options& options, Command& command, Output& out) {
+Result<void> release(const JobChangeOptions& options, Command& command, Output& out) {
   return change(options, "release", state_text, command, out);
 }
 
 Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
-              Result<void> (*action)(const Options&, Command&, Output&)) {
-  const auto options = std::make_shared<Options>();
+              Result<void> (*action)(const JobChangeOptions&, Command&, Output&)) {
+  const auto options = std::make_shared<JobChangeOptions>();
   Verb verb = add_daemon_verb(app, command, name, help, options, action);
   verb->add_option("JOB", options->jobs, "Job numbers")->required();
   return verb;

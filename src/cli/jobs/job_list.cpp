@@ -14,7 +14,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobListOptions {
   DaemonOptions daemon;
   bool all = false;
   bool quiet = false;
@@ -24,7 +24,7 @@ struct Options {
 
 // The name of the calling user. Over a network the user is that of the token, which only the daemon
 // knows.
-Result<std::string> own_name(const Options& o) {
+Result<std::string> own_name(const JobListOptions& o) {
   if (socket_of(o.daemon).starts_with("https://")) {
     return invalid("--mine works with a local daemon only; over a network use --user USER.");
   }
@@ -33,7 +33,7 @@ Result<std::string> own_name(const Options& o) {
   return std::string(entry->pw_name);
 }
 
-std::string target_of(const Options& o) {
+std::string target_of(const JobListOptions& o) {
   std::string target = cat("/v1/jobs?all=", o.all ? 1 : 0);
   const auto add = [&](std::string_view key, const std::string& value) {
     if (!value.empty()) target += cat('&', key, '=', http::percent_encoded(value));
@@ -51,7 +51,7 @@ std::string time_of(const api::JobView& job) {
   return age_text(job.ended.value_or(now()) - *job.started);
 }
 
-void print(const std::vector<api::JobView>& jobs, Output& out) {
+void print_jobs(const std::vector<api::JobView>& jobs, Output& out) {
   Table table({{"JOB", Align::kRight, 0},
                {"NAME"},
                {"USER"},
@@ -76,14 +76,14 @@ void print(const std::vector<api::JobView>& jobs, Output& out) {
 }
 
 // Fails if --user names no local user. Called when the list is empty, to detect mistyped names.
-Result<void> check_user(const Options& o) {
+Result<void> check_user(const JobListOptions& o) {
   const bool here = !socket_of(o.daemon).starts_with("https://");
   if (!here || o.user.empty() || ::getpwnam(o.user.c_str()) != nullptr) return {};
   return not_found(cat("user ", tangram::quoted(o.user), ": not found on this machine, and no ",
                        o.all ? "" : "active ", "job belongs to a user of that name."));
 }
 
-Result<void> list(Options options, bool as_json, Output& out) {
+Result<void> list(JobListOptions options, bool as_json, Output& out) {
   if (options.mine) {
     if (!options.user.empty()) return invalid("--mine and --user exclude each other.");
     const auto name = own_name(options);
@@ -110,7 +110,7 @@ Result<void> list(Options options, bool as_json, Output& out) {
   } else if (jobs.empty()) {
     out.line(options.all ? "No jobs." : "No active jobs. Use --all to include finished ones.");
   } else {
-    print(jobs, out);
+    print_jobs(jobs, out);
   }
   return {};
 }
@@ -118,7 +118,7 @@ Result<void> list(Options options, bool as_json, Output& out) {
 }  // namespace
 
 void add_ps(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobListOptions>();
   Verb verb = app.add_subcommand("ps", "List jobs");
   verb->add_flag("-a,--all", options->all, "Include finished jobs");
   verb->add_option("--user", options->user, "Show only jobs of this user")->option_text("USER");

@@ -8,7 +8,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobLogsOptions {
   DaemonOptions daemon;
   std::string job;
   bool follow = false;
@@ -16,7 +16,7 @@ struct Options {
   std::optional<std::uint64_t> tail;
 };
 
-Result<void> logs(const Options& options) {
+Result<void> logs(const JobLogsOptions& options) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const auto id = resolve_job(*client, options.job);
@@ -34,7 +34,7 @@ Result<void> logs(const Options& options) {
 }  // namespace
 
 void add_logs(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobLogsOptions>();
   Verb verb = app.add_subcommand("logs", "Print the output of a job");
   verb->add_option("JOB", options->job, "Job number")->required();
   verb->add_flag("-f,--follow", options->follow, "Follow the output until the job ends");

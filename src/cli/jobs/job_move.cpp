@@ -11,7 +11,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobMoveOptions {
   DaemonOptions daemon;
   std::string job;
   std::string to;
@@ -44,8 +44,8 @@ std::string done_text(const StartedMove& started, const FinishedMove& end) {
              slot_text(end.to), " in ", elapsed_text(end.took), took_over);
 }
 
-Result<void> follow(const Options& options, const StartedMove& started, const SignalWatch& signals,
-                    Command& command, Output& out) {
+Result<void> follow(const JobMoveOptions& options, const StartedMove& started,
+                    const SignalWatch& signals, Command& command, Output& out) {
   const auto end = wait_for_move(options.daemon, started, signals);
   if (!end) return std::unexpected(end.error());
   const std::uint64_t id = started.job.id;
@@ -67,7 +67,7 @@ Result<void> follow(const Options& options, const StartedMove& started, const Si
   return {};
 }
 
-Result<void> move(const Options& options, Command& command, Output& out) {
+Result<void> move(const JobMoveOptions& options, Command& command, Output& out) {
   const SignalWatch signals({SIGINT, SIGTERM});
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
@@ -89,7 +89,7 @@ Result<void> move(const Options& options, Command& command, Output& out) {
 }  // namespace
 
 void add_move(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobMoveOptions>();
   Verb verb =
       add_daemon_verb(app, command, "move", "Move a running job to another slot", options, move);
   verb->add_option("JOB", options->job, "Job number")->required();

@@ -129,9 +129,14 @@ Result<json::object> limits_of(const JobOptions& o) {
     if (!pair) return std::unexpected(pair.error());
     const auto number = parse_int(pair->value, 0, INT32_MAX);
     const auto size = api::parse_bytes(pair->value);
-    limits[pair->name] = number ? json::value(*number)
-                         : size ? json::value(*size)
-                                : json::value(pair->value);
+    json::value& limit = limits[pair->name];
+    if (number) {
+      limit = *number;
+    } else if (size) {
+      limit = *size;
+    } else {
+      limit = pair->value;
+    }
   }
   return limits;
 }

@@ -16,18 +16,18 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobRunOptions {
   DaemonOptions daemon;
   JobOptions job;
   bool quiet = false;
 };
 
-void print_notice(const Options& options, const std::string& text) {
+void print_notice(const JobRunOptions& options, const std::string& text) {
   if (!options.quiet) fmt::print(stderr, "tangram: {}\n", terminal_safe(text));
 }
 
 // Returns a callback that prints why the job waits whenever the reason changes.
-std::function<void(const api::JobView&)> wait_reporter(const Options& options) {
+std::function<void(const api::JobView&)> wait_reporter(const JobRunOptions& options) {
   return [&options, last = std::string()](const api::JobView& job) mutable {
     const std::string text =
         cat("job ", job.id, " is ", name_of(job.state), job.reason.empty() ? "" : ": ", job.reason);
@@ -39,7 +39,7 @@ std::function<void(const api::JobView&)> wait_reporter(const Options& options) {
 // Copies one stream of the job on a thread of its own.
 class StreamCopy {
  public:
-  StreamCopy(const Options& options, std::uint64_t id, const char* stream, int descriptor) {
+  StreamCopy(const JobRunOptions& options, std::uint64_t id, const char* stream, int descriptor) {
     LogQuery query;
     query.socket = socket_of(options.daemon);
     query.job = id;
@@ -68,7 +68,7 @@ class StreamCopy {
 };
 
 // Prints why the job ended, unless the exit code says it: then the program has reported it itself.
-void print_end(const Options& options, const api::JobView& job) {
+void print_end(const JobRunOptions& options, const api::JobView& job) {
   if (job.state == api::JobState::kCompleted) return;
   const std::string code = job.exit_code ? cat("exited with ", *job.exit_code) : "";
   if (job.exit_code && (job.reason.empty() || job.reason == code)) return;
@@ -76,7 +76,7 @@ void print_end(const Options& options, const api::JobView& job) {
   print_notice(options, cat("job ", job.id, " ", name_of(job.state), why.empty() ? "" : ": ", why));
 }
 
-Result<void> run(const Options& options, Command& command) {
+Result<void> run(const JobRunOptions& options, Command& command) {
   const auto request = job_request(options.job, command.trailing);
   if (!request) return std::unexpected(request.error());
   SignalRelay relay;
@@ -106,7 +106,7 @@ Result<void> run(const Options& options, Command& command) {
 }  // namespace
 
 void add_run(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobRunOptions>();
   Verb verb = app.add_subcommand("run", "Run a command as a job and wait for it");
   add_job_options(*verb, options->job);
   verb->add_flag("-q,--quiet", options->quiet, "Do not report why the job waits");

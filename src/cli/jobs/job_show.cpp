@@ -11,7 +11,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobShowOptions {
   DaemonOptions daemon;
   std::vector<std::string> jobs;
 };
@@ -79,7 +79,7 @@ void print_places(const std::vector<api::RunRecord>& places, Output& out) {
   }
 }
 
-void print(const api::JobView& job, Output& out) {
+void print_job(const api::JobView& job, Output& out) {
   const api::JobRequest& r = job.request;
   const Cell state = state_cell(job);
   out.line(cat(out.paint(cat("job ", job.id), Style::kBold), "  ", terminal_safe(r.name), "  ",
@@ -118,7 +118,7 @@ void print(const api::JobView& job, Output& out) {
   print_places(job.places, out);
 }
 
-Result<void> show(const Options& options, Command& command, Output& out) {
+Result<void> show(const JobShowOptions& options, Command& command, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const auto ids = resolve_jobs(*client, options.jobs);
@@ -137,7 +137,7 @@ Result<void> show(const Options& options, Command& command, Output& out) {
     const auto job = api::read_job_view(documents[i]);
     if (!job) return std::unexpected(job.error());
     if (i > 0) out.line();
-    print(*job, out);
+    print_job(*job, out);
   }
   return {};
 }
@@ -145,7 +145,7 @@ Result<void> show(const Options& options, Command& command, Output& out) {
 }  // namespace
 
 void add_show(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobShowOptions>();
   Verb verb = add_daemon_verb(app, command, "show", "Show details of a job", options, show);
   verb->add_option("JOB", options->jobs, "Job numbers")->required();
   add_watch_option(*verb, command);

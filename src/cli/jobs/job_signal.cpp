@@ -10,12 +10,12 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobSignalOptions {
   DaemonOptions daemon;
   std::string job, signal;
 };
 
-Result<void> send(const Options& options, Command& command, Output& out) {
+Result<void> send(const JobSignalOptions& options, Command& command, Output& out) {
   const auto signal = api::parse_signal(options.signal);
   if (!signal) return std::unexpected(signal.error());
   auto client = connect(options.daemon);
@@ -37,7 +37,7 @@ Result<void> send(const Options& options, Command& command, Output& out) {
 }  // namespace
 
 void add_signal(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobSignalOptions>();
   Verb verb =
       add_daemon_verb(app, command, "signal", "Send a signal to a running job", options, send);
   verb->add_option("JOB", options->job, "Job number")->required();

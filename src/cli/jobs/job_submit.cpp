@@ -12,7 +12,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct JobSubmitOptions {
   DaemonOptions daemon;
   JobOptions job;
   bool wait = false;
@@ -26,7 +26,7 @@ Result<void> wait_until_over(std::string socket, http::Client client, std::uint6
   return {};
 }
 
-Result<void> submit(const Options& options, Command& command, Output& out) {
+Result<void> submit(const JobSubmitOptions& options, Command& command, Output& out) {
   const auto request = job_request(options.job, command.trailing);
   if (!request) return std::unexpected(request.error());
   auto client = connect(options.daemon);
@@ -51,7 +51,7 @@ Result<void> submit(const Options& options, Command& command, Output& out) {
 }  // namespace
 
 void add_submit(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobSubmitOptions>();
   Verb verb = app.add_subcommand("submit", "Submit a job and print its ID");
   add_job_options(*verb, options->job);
   verb->add_flag("--wait", options->wait, "Wait until the job ends and exit with its code");

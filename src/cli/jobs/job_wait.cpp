@@ -11,14 +11,14 @@ namespace {
 
 constexpr int kTimedOut = 124;  // as timeout(1)
 
-struct Options {
+struct JobWaitOptions {
   DaemonOptions daemon;
   std::vector<std::string> jobs;
   std::string timeout;
   bool running = false;
 };
 
-Result<void> wait(const Options& options, Command& command, Output& out) {
+Result<void> wait(const JobWaitOptions& options, Command& command, Output& out) {
   std::optional<JobWaiter::Clock::time_point> deadline;
   if (!options.timeout.empty()) {
     const auto patience = api::parse_duration(options.timeout);
@@ -49,7 +49,7 @@ Result<void> wait(const Options& options, Command& command, Output& out) {
 }  // namespace
 
 void add_wait(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JobWaitOptions>();
   Verb verb = app.add_subcommand("wait", "Wait until jobs end and exit with their code");
   verb->add_option("JOB", options->jobs, "Job or lease numbers")->required();
   verb->add_flag("--running", options->running, "Return as soon as the jobs run or have ended");

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(1);
 // The linger time for a generated key, which only has to outlast a restart of the daemon.
 constexpr std::chrono::milliseconds kGeneratedKeyLinger = std::chrono::seconds(5);
 
-struct Options {
+struct LeaseOptions {
   DaemonOptions daemon;
   std::string profile, gpu_memory, wait, ttl, linger, key, name, user, cgroup;
   std::vector<std::string> labels;
@@ -46,7 +46,7 @@ Result<void> set_time(std::string_view option, const std::string& typed, Time& t
   return {};
 }
 
-Result<void> set_times(const Options& o, api::LeaseRequest& request) {
+Result<void> set_times(const LeaseOptions& o, api::LeaseRequest& request) {
   if (auto ok = set_time("--ttl", o.ttl, request.ttl, api::parse_ttl); !ok) return ok;
   if (request.ttl == api::kNoEnd && !o.keep) {
     return invalid("--ttl none requires --keep: with a command, the lease ends with the command.");
@@ -60,7 +60,7 @@ Result<void> set_times(const Options& o, api::LeaseRequest& request) {
   return set_time("--linger", o.linger, request.linger, api::parse_duration);
 }
 
-Result<void> set_need(const Options& o, api::LeaseRequest& request) {
+Result<void> set_need(const LeaseOptions& o, api::LeaseRequest& request) {
   if (o.profile.empty() == o.gpu_memory.empty()) {
     return invalid(
         "no instance size given: use --profile (e.g. 2g.10gb) or --gpu-memory (e.g. 8GiB).");
@@ -79,7 +79,8 @@ std::string generated_key() {
   return cat("tangram-lease/", ::getpid(), "/", now().time_since_epoch().count());
 }
 
-Result<api::LeaseRequest> request_of(const Options& o, const std::vector<std::string>& command) {
+Result<api::LeaseRequest> request_of(const LeaseOptions& o,
+                                     const std::vector<std::string>& command) {
   api::LeaseRequest request;
   if (auto ok = set_need(o, request); !ok) return std::unexpected(ok.error());
   if (auto ok = set_times(o, request); !ok) return std::unexpected(ok.error());
@@ -109,7 +110,7 @@ Result<api::LeaseRequest> request_of(const Options& o, const std::vector<std::st
 
 // Requests the lease and waits for the grant, across restarts of the daemon: the key identifies the
 // same lease. Gives up on a daemon that closes the connection at once three times in a row.
-Result<boost::json::value> acquire(const Options& options, const api::LeaseRequest& request,
+Result<boost::json::value> acquire(const LeaseOptions& options, const api::LeaseRequest& request,
                                    Command& command) {
   using Clock = std::chrono::steady_clock;
   constexpr int kMostFailures = 3;
@@ -134,7 +135,7 @@ Result<boost::json::value> acquire(const Options& options, const api::LeaseReque
   }
 }
 
-void release(const Options& options, const api::LeaseView& lease) {
+void release(const LeaseOptions& options, const api::LeaseView& lease) {
   auto client = reconnect(socket_of(options.daemon), std::chrono::seconds(5));
   const auto done = client ? client->request("DELETE", cat("/v1/leases/", lease.id))
                            : std::unexpected(client.error());
@@ -145,7 +146,7 @@ void release(const Options& options, const api::LeaseView& lease) {
 
 // Deletes a waiting lease, which would otherwise keep its place in the queue. Best effort: it
 // expires by itself after kGeneratedKeyLinger.
-void abandon(const Options& options, const api::LeaseRequest& request) {
+void abandon(const LeaseOptions& options, const api::LeaseRequest& request) {
   auto client = connect_to(socket_of(options.daemon));
   if (!client) return;
   RequestTarget target("/v1/leases");
@@ -164,7 +165,7 @@ Result<void> keep(const api::LeaseView& lease, const boost::json::value& documen
   return {};
 }
 
-Result<void> lease_and_run(const Options& options, Command& command, Output& out) {
+Result<void> lease_and_run(const LeaseOptions& options, Command& command, Output& out) {
   if (options.keep != command.trailing.empty()) {
     return invalid(options.keep
                        ? "--keep cannot be used with a command."
@@ -191,7 +192,7 @@ Result<void> lease_and_run(const Options& options, Command& command, Output& out
 }  // namespace
 
 void add_lease(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LeaseOptions>();
   Verb verb = app.add_subcommand("lease", "Run a command here on a leased instance");
   verb->require_subcommand(0, 1);
   const auto text = [&verb](const char* name, std::string& value, const char* help,

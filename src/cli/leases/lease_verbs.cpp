@@ -231,7 +231,8 @@ void print(const api::LeaseView& lease, Output& out) {
   add("instance", lease.mig_uuid);
   add("CDI", lease.cdi);
   const bool endless = lease.state == api::LeaseState::kGranted && lease.ttl == api::kNoEnd;
-  add("expires", lease.expires ? local_text(*lease.expires) : endless ? "never" : "");
+  const std::string no_time = endless ? "never" : "";
+  add("expires", lease.expires ? local_text(*lease.expires) : no_time);
   for (const auto& [name, value] : lease.environment) add("environment", cat(name, '=', value));
   facts.print(out);
 }

@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct Options {
+struct DecideOptions {
   std::string policy = "paper";
   std::string migration = "both";
   bool rows = false;
@@ -62,7 +62,7 @@ Result<void> answer_row(std::string_view row, const core::Policies& policies, Mo
   return {};
 }
 
-Result<void> run(const Options& options, bool as_json, Output& out) {
+Result<void> run(const DecideOptions& options, bool as_json, Output& out) {
   core::Tuning tuning;
   tuning.placement = options.policy;
   tuning.migration = options.migration;
@@ -96,7 +96,7 @@ Result<void> run(const Options& options, bool as_json, Output& out) {
 }  // namespace
 
 void add_decide(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DecideOptions>();
   Verb verb =
       app.add_subcommand("decide", "Explain a scheduling decision for a state read from stdin");
   verb->add_option("--policy", options->policy,

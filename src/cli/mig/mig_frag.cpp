@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct Options {
+struct FragOptions {
   std::string model;
   std::vector<std::string> placements;
   bool rows = false;
@@ -109,7 +109,7 @@ void print_text(const mig::Model& model, const mig::Layout& layout, Output& out)
   print_limits(model, layout, out);
 }
 
-Result<void> frag(const Options& options, bool as_json, Output& out) {
+Result<void> frag(const FragOptions& options, bool as_json, Output& out) {
   if (options.rows) return add_costs_to_rows(out.buffer());
   const Result<ModelPointer> model = model_named(options.model);
   if (!model) return std::unexpected(model.error());
@@ -122,7 +122,7 @@ Result<void> frag(const Options& options, bool as_json, Output& out) {
 }  // namespace
 
 void add_mig_frag(Verb& mig, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FragOptions>();
   Verb verb = mig.add_subcommand("frag", "Show the FragCost of a layout and how it is computed");
   Option model = verb->add_option("MODEL", options->model, kModelHelp);
   verb->add_option("PLACEMENT", options->placements,

@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 constexpr int kMostLayouts = 1'000'000;
 
-struct Options {
+struct LayoutsOptions {
   std::string model;
   std::string sort = "size";
   int limit = kMostLayouts;
@@ -94,7 +94,7 @@ void print_text(const mig::Model& model, std::span<const CostedLayout> layouts, 
                     out.sign("·", "."), " is free."));
 }
 
-Result<void> layouts(const Options& options, bool as_json, Output& out) {
+Result<void> layouts(const LayoutsOptions& options, bool as_json, Output& out) {
   const Result<ModelPointer> found = model_named(options.model);
   if (!found) return std::unexpected(found.error());
   const mig::Model& model = **found;
@@ -124,7 +124,7 @@ std::string validate_number(const std::string& text) {
 }  // namespace
 
 void add_mig_layouts(Verb& mig, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LayoutsOptions>();
   Verb verb = mig.add_subcommand("layouts", "List all reachable layouts with their FragCost");
   verb->add_option("MODEL", options->model, kModelHelp)->required();
   verb->add_flag("--variants", options->variants,

@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct Options {
+struct PlaceOptions {
   std::string model;
   std::string profile;
   std::vector<std::string> held;
@@ -149,7 +149,7 @@ void print_text(const Answer& answer, Output& out) {
   print_verdict(answer, out);
 }
 
-Result<void> place(const Options& options, bool as_json, Output& out) {
+Result<void> place(const PlaceOptions& options, bool as_json, Output& out) {
   const Result<ModelPointer> model = model_named(options.model);
   if (!model) return std::unexpected(model.error());
   const Result<mig::ProfileIndex> profile = (*model)->find_profile(options.profile);
@@ -164,7 +164,7 @@ Result<void> place(const Options& options, bool as_json, Output& out) {
 }  // namespace
 
 void add_mig_place(Verb& mig, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlaceOptions>();
   Verb verb = mig.add_subcommand("place", "Show where a new instance fits and the best start");
   verb->add_option("MODEL", options->model, kModelHelp)->required();
   verb->add_option("PROFILE", options->profile, "Profile to place, e.g. 2g.10gb")->required();

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-struct Options {
+struct MigShowOptions {
   std::string model;
   bool toml = false;
 };
@@ -136,7 +136,7 @@ void print_text(const mig::Model& model, Output& out) {
   print_limits(model, out);
 }
 
-Result<void> show(const Options& options, bool as_json, Output& out) {
+Result<void> show(const MigShowOptions& options, bool as_json, Output& out) {
   const Result<ModelPointer> model = model_named(options.model);
   if (!model) return std::unexpected(model.error());
   if (options.toml) {
@@ -150,7 +150,7 @@ Result<void> show(const Options& options, bool as_json, Output& out) {
 }  // namespace
 
 void add_mig_show(Verb& mig, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MigShowOptions>();
   Verb verb = mig.add_subcommand("show", "Show the profiles and placements of a GPU model");
   verb->add_option("MODEL", options->model, kModelHelp)->required();
   add_output_options(*verb, command);

@@ -20,18 +20,18 @@ namespace {
 
 namespace json = boost::json;
 
-struct Options {
+struct DefragOptions {
   DaemonOptions daemon;
   bool plan = false;
   bool apply = false;
   std::uint32_t most = 20;
 };
 
-Result<json::value> get_plan(const Options& options, std::uint32_t most) {
+Result<json::value> get_plan(const DefragOptions& options, std::uint32_t most) {
   return request_json(options.daemon, "GET", cat("/v1/defrag?most=", most));
 }
 
-Result<api::DefragPlan> next_step(const Options& options) {
+Result<api::DefragPlan> next_step(const DefragOptions& options) {
   const auto answer = get_plan(options, 1);
   if (!answer) return std::unexpected(answer.error());
   return api::read_defrag_plan(*answer);
@@ -46,7 +46,7 @@ std::string nothing_line(double cost) {
   return fmt::format("nothing to do: no move would lower the FragCost of {:.2f}", cost);
 }
 
-void print(const api::DefragPlan& plan, Output& out) {
+void print_plan(const api::DefragPlan& plan, Output& out) {
   if (plan.steps.empty()) {
     out.line(nothing_line(plan.frag_cost_before));
     return;
@@ -71,7 +71,7 @@ void print(const api::DefragPlan& plan, Output& out) {
 // Makes the moves one after the other.
 class DefragRun {
  public:
-  DefragRun(const Options& options, Command& command, Output& out)
+  DefragRun(const DefragOptions& options, Command& command, Output& out)
       : options_(options), command_(command), out_(out) {}
 
   Result<void> run() {
@@ -145,7 +145,7 @@ class DefragRun {
     }
   }
 
-  const Options& options_;
+  const DefragOptions& options_;
   Command& command_;
   Output& out_;
   std::uint32_t made_ = 0;
@@ -154,17 +154,17 @@ class DefragRun {
   json::array rows_;
 };
 
-Result<void> defrag(const Options& options, Command& command, Output& out) {
+Result<void> defrag(const DefragOptions& options, Command& command, Output& out) {
   if (options.apply) return DefragRun(options, command, out).run();
   const auto answer = get_plan(options, options.most);
   if (!answer) return std::unexpected(answer.error());
-  return show<api::DefragPlan>(*answer, api::read_defrag_plan, print, command, out);
+  return show<api::DefragPlan>(*answer, api::read_defrag_plan, print_plan, command, out);
 }
 
 }  // namespace
 
 void add_defrag(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DefragOptions>();
   Verb verb = add_daemon_verb(app, command, "defrag", "Show or make moves that lower FragCost",
                               options, defrag);
   verb->add_flag("--plan", options->plan, "Show the moves (the default)");

@@ -14,9 +14,9 @@
 namespace tangram::cli {
 namespace {
 
-constexpr auto kPatience = std::chrono::minutes(5);
+constexpr auto kFollowReconnectTime = std::chrono::minutes(5);
 
-struct Options {
+struct EventsOptions {
   DaemonOptions daemon;
   bool follow = false;
   std::optional<std::uint64_t> after;
@@ -58,13 +58,13 @@ Result<std::string> join_kinds(const std::vector<std::string>& kinds) {
   return text;
 }
 
-Result<void> events(const Options& options, Command& command, Output& out) {
+Result<void> events(const EventsOptions& options, Command& command, Output& out) {
   EventQuery query;
   query.socket = socket_of(options.daemon);
   query.follow = options.follow;
   query.after = options.after;
   if (!options.follow && !options.after) query.after = 0;
-  if (options.follow) query.patience = kPatience;
+  if (options.follow) query.patience = kFollowReconnectTime;
   auto kinds = join_kinds(options.kinds);
   if (!kinds) return std::unexpected(kinds.error());
   query.kinds = std::move(*kinds);
@@ -87,7 +87,7 @@ Result<void> events(const Options& options, Command& command, Output& out) {
 }  // namespace
 
 void add_events(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EventsOptions>();
   Verb verb = add_daemon_verb(app, command, "events", "Show events of jobs, leases, moves and GPUs",
                               options, events);
   verb->add_flag("-f,--follow", options->follow, "Follow new events, from now on or from --after");

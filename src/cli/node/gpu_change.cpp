@@ -17,7 +17,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct GpuChangeOptions {
   DaemonOptions daemon;
   std::vector<std::string> gpus;
   bool no_wait = false;
@@ -30,7 +30,8 @@ std::string list_of(const std::vector<std::uint32_t>& gpus) {
   return cat(words.size() == 1 ? "GPU " : "GPUs ", join_words(words));
 }
 
-Result<std::vector<std::uint32_t>> resolve_gpus(http::Client& client, const Options& options) {
+Result<std::vector<std::uint32_t>> resolve_gpus(http::Client& client,
+                                                const GpuChangeOptions& options) {
   const auto all = get_gpus(client);
   if (!all) return std::unexpected(all.error());
   std::vector<std::uint32_t> gpus;
@@ -90,16 +91,16 @@ class WaitingLine {
 };
 
 constexpr auto kPollInterval = std::chrono::milliseconds(300);
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kDrainReconnectTime = std::chrono::seconds(30);
 
 // Returns true when the GPUs are empty, false after an interrupt.
-Result<bool> wait_until_empty(const Options& options, http::Client& client,
+Result<bool> wait_until_empty(const GpuChangeOptions& options, http::Client& client,
                               const std::vector<std::uint32_t>& gpus, const SignalWatch& signals) {
   WaitingLine line;
   while (true) {
     auto all = get_gpus(client);
     if (!all && all.error().code == ErrorCode::kUnavailable) {
-      auto again = reconnect(socket_of(options.daemon), kPatience);
+      auto again = reconnect(socket_of(options.daemon), kDrainReconnectTime);
       if (!again) return std::unexpected(again.error());
       client = std::move(*again);
     } else if (!all) {
@@ -114,7 +115,7 @@ Result<bool> wait_until_empty(const Options& options, http::Client& client,
   }
 }
 
-Result<void> drain(const Options& options, Command& command, Output& out) {
+Result<void> drain(const GpuChangeOptions& options, Command& command, Output& out) {
   const SignalWatch signals({SIGINT, SIGTERM});
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
@@ -143,8 +144,8 @@ Result<void> drain(const Options& options, Command& command, Output& out) {
   return {};
 }
 
-Result<void> change_and_print(const Options& options, std::string_view action, Command& command,
-                              Output& out) {
+Result<void> change_and_print(const GpuChangeOptions& options, std::string_view action,
+                              Command& command, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const auto gpus = resolve_gpus(*client, options);
@@ -159,16 +160,16 @@ Result<void> change_and_print(const Options& options, std::string_view action, C
   return {};
 }
 
-Result<void> cordon(const Options& options, Command& command, Output& out) {
+Result<void> cordon(const GpuChangeOptions& options, Command& command, Output& out) {
   return change_and_print(options, "cordon", command, out);
 }
-Result<void> uncordon(const Options& options, Command& command, Output& out) {
+Result<void> uncordon(const GpuChangeOptions& options, Command& command, Output& out) {
   return change_and_print(options, "uncordon", command, out);
 }
 
-Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
-              const std::shared_ptr<Options>& options,
-              Result<void> (*action)(const Options&, Command&, Output&)) {
+Verb add_gpu_verb(Verb& app, Command& command, const char* name, const char* help,
+                  const std::shared_ptr<GpuChangeOptions>& options,
+                  Result<void> (*action)(const GpuChangeOptions&, Command&, Output&)) {
   Verb verb = add_daemon_verb(app, command, name, help, options, action);
   verb->add_option("GPU", options->gpus, "GPU indices, UUIDs or UUID prefixes")->required();
   return verb;
@@ -177,22 +178,22 @@ Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
 }  // namespace
 
 void add_cordon(Verb& app, Command& command) {
-  add_verb(app, command, "cordon", "Stop placing new jobs on GPUs", std::make_shared<Options>(),
-           cordon)
+  add_gpu_verb(app, command, "cordon", "Stop placing new jobs on GPUs",
+               std::make_shared<GpuChangeOptions>(), cordon)
       ->footer("Example:\n  tangram cordon 2\nRunning jobs continue; see `tangram drain`.");
 }
 
 void add_uncordon(Verb& app, Command& command) {
-  add_verb(app, command, "uncordon", "Return GPUs to service", std::make_shared<Options>(),
-           uncordon)
+  add_gpu_verb(app, command, "uncordon", "Return GPUs to service",
+               std::make_shared<GpuChangeOptions>(), uncordon)
       ->footer("Example:\n  tangram uncordon 2");
 }
 
 void add_drain(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
-  Verb verb =
-      add_verb(app, command, "drain",
-               "Cordon GPUs, move their jobs away and wait until they are empty", options, drain);
+  const auto options = std::make_shared<GpuChangeOptions>();
+  Verb verb = add_gpu_verb(app, command, "drain",
+                           "Cordon GPUs, move their jobs away and wait until they are empty",
+                           options, drain);
   verb->add_flag("--no-wait", options->no_wait, "Return without waiting");
   verb->footer(
       "Example:\n  tangram drain 2\n"

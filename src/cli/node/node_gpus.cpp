@@ -15,7 +15,7 @@
 namespace tangram::cli {
 namespace {
 
-void print(const api::GpuView& gpu, Output& out) {
+void print_gpu(const api::GpuView& gpu, Output& out) {
   std::string head = out.paint(cat("GPU ", gpu.index), Style::kBold);
   head += cat("  ", terminal_safe(gpu.model.empty() ? gpu.name : gpu.model));
   if (gpu.trouble.empty()) {
@@ -45,7 +45,7 @@ Result<void> gpus(const DaemonOptions& options, bool as_json, Output& out) {
   for (const auto& document : list) {
     const auto gpu = api::read_gpu_view(document);
     if (!gpu) return std::unexpected(gpu.error());
-    print(*gpu, out);
+    print_gpu(*gpu, out);
   }
   return {};
 }

@@ -12,7 +12,7 @@
 namespace tangram::cli {
 namespace {
 
-void print(const api::StatusView& s, Output& out) {
+void print_status(const api::StatusView& s, Output& out) {
   out.line(cat(out.paint(cat("tangramd ", terminal_safe(s.version)), Style::kBold), "  process ",
                s.pid, ", since ", local_text(s.since), s.emulated ? "  (emulated GPUs)" : ""));
   Table facts({{"", Align::kLeft, 0}, {""}});
@@ -48,12 +48,12 @@ void print(const api::StatusView& s, Output& out) {
   }
 }
 
-struct Options {
+struct StatusOptions {
   DaemonOptions daemon;
   std::string wait;
 };
 
-Result<void> status(const Options& options, Command& command, Output& out) {
+Result<void> status(const StatusOptions& options, Command& command, Output& out) {
   std::chrono::milliseconds patience{0};
   if (!options.wait.empty()) {
     const auto typed = api::parse_duration(options.wait);
@@ -64,13 +64,13 @@ Result<void> status(const Options& options, Command& command, Output& out) {
   if (!client) return std::unexpected(client.error());
   const auto reply = client->request("GET", "/v1/status");
   if (!reply) return std::unexpected(reply.error());
-  return show(reply->body, api::read_status_view, print, command, out);
+  return show(reply->body, api::read_status_view, print_status, command, out);
 }
 
 }  // namespace
 
 void add_status(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StatusOptions>();
   Verb verb = add_daemon_verb(app, command, "status", "Show daemon health and free capacity",
                               options, status);
   verb->add_option("--wait", options->wait,

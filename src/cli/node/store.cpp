@@ -12,6 +12,7 @@
 #include "cli/command/verbs.hpp"
 #include "store/backup.hpp"
 #include "store/replay.hpp"
+#include "store/restore_scheduler.hpp"
 #include "text/json_text.hpp"
 
 namespace tangram::cli {
@@ -59,7 +60,8 @@ void print_counts(const store::Counts& counts, Output& out) {
   out.line(cat("  size       ", (counts.bytes + 1023) / 1024, " KiB"));
 }
 
-// open() checks the file and its version, load() its contents.
+// Does what the start of the daemon does with the store: opens it (the file, its version), loads
+// its contents and restores the scheduler from them.
 Result<void> check(const StoreOptions& options, bool as_json, Output& out) {
   const std::string path = store_path(options);
   auto opened = store::Store::open(path, {.read_only = true, .create = false});
@@ -67,6 +69,10 @@ Result<void> check(const StoreOptions& options, bool as_json, Output& out) {
   store::Store& store = **opened;
   const auto contents = store.load(0);
   if (!contents) return std::unexpected(contents.error());
+  if (!contents->fresh) {
+    const auto scheduler = store::restore_scheduler(contents->scheduler);
+    if (!scheduler) return std::unexpected(scheduler.error());
+  }
   const auto counts = store.counts();
   if (!counts) return std::unexpected(counts.error());
   store::ReplayResult replayed;
@@ -137,8 +143,9 @@ Result<void> replay(const StoreOptions& options, bool as_json, Output& out) {
 
 using Action = Result<void> (*)(const StoreOptions&, bool, Output&);
 
-Verb add_verb(Verb& parent, Command& command, const std::string& name, const std::string& summary,
-              Action action, const std::shared_ptr<StoreOptions>& options) {
+Verb add_store_verb(Verb& parent, Command& command, const std::string& name,
+                    const std::string& summary, Action action,
+                    const std::shared_ptr<StoreOptions>& options) {
   Verb verb = parent.add_subcommand(name, summary);
   verb->add_option(
           "--state-dir", options->state_dir,
@@ -161,7 +168,7 @@ void add_store(Verb& app, Command& command) {
   parent->footer("Example:\n  tangram store backup /var/backups/tangram.db");
   const auto options = std::make_shared<StoreOptions>();
   const auto add = [&](const char* name, const char* summary, Action action) {
-    return add_verb(*parent, command, name, summary, action, options);
+    return add_store_verb(*parent, command, name, summary, action, options);
   };
   Verb verb = add("check", "Check a store and count its contents", check);
   verb->add_option("path", options->path, "Store file (default: the one in the state directory)")

@@ -15,12 +15,12 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct TuneOptions {
   DaemonOptions daemon;
   std::vector<std::string> changes;
 };
 
-void print(const api::TuningView& t, Output& out) {
+void print_tuning(const api::TuningView& t, Output& out) {
   Table table({{"", Align::kLeft, 0}, {""}});
   const auto add = [&](const char* key, const std::string& value) {
     table.row({Cell(key, Style::kDim), terminal_safe(value)});
@@ -37,7 +37,7 @@ void print(const api::TuningView& t, Output& out) {
   table.print(out);
 }
 
-Result<void> tune(const Options& options, Command& command, Output& out) {
+Result<void> tune(const TuneOptions& options, Command& command, Output& out) {
   std::optional<boost::json::value> body;
   if (!options.changes.empty()) {
     if (command.watch) return invalid("--watch cannot be used with changes.");
@@ -53,14 +53,14 @@ Result<void> tune(const Options& options, Command& command, Output& out) {
   }
   const auto tuning = api::read_tuning_view(*answer);
   if (!tuning) return std::unexpected(tuning.error());
-  print(*tuning, out);
+  print_tuning(*tuning, out);
   return {};
 }
 
 }  // namespace
 
 void add_tune(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TuneOptions>();
   Verb verb =
       add_daemon_verb(app, command, "tune", "Show or change the scheduler's tuning", options, tune);
   verb->add_option("KEY=VALUE", options->changes, "Changes (default: show the tuning)");

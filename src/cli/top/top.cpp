@@ -13,7 +13,7 @@
 namespace tangram::cli {
 namespace {
 
-struct Options {
+struct TopOptions {
   DaemonOptions daemon;
   std::string every = "1s";
 };
@@ -84,7 +84,7 @@ class Top {
   std::shared_ptr<const TopSnapshot> snapshot_ = std::make_shared<TopSnapshot>();
 };
 
-Result<void> top(const Options& options, Command& command, Output& out) {
+Result<void> top(const TopOptions& options, Command& command, Output& out) {
   const auto every = api::parse_duration(options.every);
   if (!every || *every < TopFeed::kMinInterval) {
     return invalid(cat("--every: invalid interval ", tangram::quoted(options.every),
@@ -104,7 +104,7 @@ Result<void> top(const Options& options, Command& command, Output& out) {
 }  // namespace
 
 void add_top(Verb& app, Command& command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TopOptions>();
   Verb verb = app.add_subcommand("top", "Watch GPUs and jobs live (press ? for help)");
   verb->add_option("--every", options->every,
                    "Refresh interval, in addition to events (default: 1s)")

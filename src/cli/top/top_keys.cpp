@@ -74,7 +74,9 @@ TopOutcome confirm(TopState& state, const TopKey& key) {
 }
 
 void scroll(TopState& state, const TopKey& key) {
-  const std::ptrdiff_t by = key.letter == "j" ? 1 : key.letter == "k" ? -1 : distance_of(key.kind);
+  std::ptrdiff_t by = distance_of(key.kind);
+  if (key.letter == "j") by = 1;
+  if (key.letter == "k") by = -1;
   const auto to = static_cast<std::ptrdiff_t>(state.panel_line) + by;
   const auto lines = std::ranges::count(state.panel, '\n');
   state.panel_line = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(to, 0, lines));

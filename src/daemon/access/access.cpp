@@ -71,7 +71,9 @@ struct Access::PendingLookup {
 };
 
 Access::Access(std::string admins_group, Lookup lookup)
-    : lookup_(lookup ? std::move(lookup) : look_up_group), group_name_(std::move(admins_group)) {
+    : lookup_(lookup ? std::move(lookup) : look_up_group),
+      group_name_(std::move(admins_group)),
+      own_uid_(geteuid()) {
   reload();
   constexpr auto kStartupTimeout = std::chrono::seconds(5);
   if (!wait_for_lookup(kStartupTimeout)) {
@@ -182,8 +184,8 @@ bool Access::may_control(const http::Caller& caller, std::uint32_t owner) const 
 
 // A daemon that is not root could run other users' jobs only as itself.
 http::Answer<void> Access::admit(const http::Caller& caller) const {
-  if (geteuid() == 0 || is_superuser_uid(caller.uid)) return {};
-  return std::unexpected(forbidden(cat("this tangramd serves only ", user_name(geteuid()),
+  if (own_uid_ == 0 || is_superuser_uid(caller.uid)) return {};
+  return std::unexpected(forbidden(cat("this tangramd serves only ", user_name(own_uid_),
                                        ", the user it runs as; you are ", user_name(caller.uid),
                                        ". Run tangramd as root to serve all users.")));
 }
@@ -213,7 +215,7 @@ http::Answer<void> Access::require_superuser(const http::Caller& caller,
                                              std::string_view action) const {
   if (auto admitted = admit_change(caller); !admitted) return admitted;
   if (is_superuser(caller)) return {};
-  const std::string allowed = geteuid() == 0 ? "root" : cat("root and ", user_name(geteuid()));
+  const std::string allowed = own_uid_ == 0 ? "root" : cat("root and ", user_name(own_uid_));
   return std::unexpected(forbidden(cat("only ", allowed, " may ", action, caller_suffix(caller))));
 }
 

@@ -85,6 +85,7 @@ class Access {
 
   Lookup lookup_;
   std::string group_name_;
+  std::uint32_t own_uid_;  // of the user the daemon runs as
   bool only_admins_submit_ = false;
   mutable std::optional<Group> group_;              // nullopt: none or unknown
   mutable std::shared_ptr<PendingLookup> pending_;  // in progress, or result not taken

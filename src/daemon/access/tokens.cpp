@@ -272,8 +272,8 @@ void Tokens::revoke_new_children() {
     if (row.revoked || parent == tokens_.end() || !parent->second.revoked) continue;
     row.revoked = true;
     row.expires = std::min(row.expires, Clock::wall());
-    engine_.post(Input{.event = core::WakeUp{},
-                       .note = [row = row](JobTable& records) { records.put(row); }});
+    engine_.post(
+        Input{.event = core::WakeUp{}, .note = [row](JobTable& records) { records.put(row); }});
   }
 }
 

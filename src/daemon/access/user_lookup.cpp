@@ -39,7 +39,8 @@ UserLookup::UserLookup(boost::asio::io_context& loop, Lookup lookup, Limits limi
 UserLookup::~UserLookup() {
   const std::scoped_lock lock(handle_->mutex);
   handle_->owner = nullptr;
-  for (const auto& [uid, request] : waiting_) request->timer.cancel();
+  boost::system::error_code ignored;
+  for (const auto& [uid, request] : waiting_) request->timer.cancel(ignored);
 }
 
 void UserLookup::look_up(std::uint32_t uid, OnIdentity on_identity) {

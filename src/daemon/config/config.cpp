@@ -120,8 +120,8 @@ void read_log(const Section& in, Config& config) {
   in.allow({"level", "format", "audit"});
   in.read("audit", config.audit);
   in.read("level", config.log_level);
-  constexpr std::array levels = {"debug", "info", "warn", "error"};
-  if (std::ranges::find(levels, config.log_level) == levels.end()) {
+  constexpr std::array kLevels = {"debug", "info", "warn", "error"};
+  if (std::ranges::find(kLevels, config.log_level) == kLevels.end()) {
     in.add_error("level", cat("invalid level ", tangram::quoted(config.log_level),
                               ": use debug, info, warn or error"));
   }
@@ -249,21 +249,21 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
     const char* name;
     void (*read)(const Section&, Config&);
   };
-  constexpr std::array<SectionReader, 10> readers = {{{"daemon", read_daemon},
-                                                      {"tcp", read_tcp},
-                                                      {"access", read_access},
-                                                      {"log", read_log},
-                                                      {"device", read_device},
-                                                      {"scheduler", read_scheduler},
-                                                      {"jobs", read_jobs},
-                                                      {"leases", read_leases},
-                                                      {"endpoints", read_endpoints},
-                                                      {"history", read_history}}};
+  constexpr std::array<SectionReader, 10> kReaders = {{{"daemon", read_daemon},
+                                                       {"tcp", read_tcp},
+                                                       {"access", read_access},
+                                                       {"log", read_log},
+                                                       {"device", read_device},
+                                                       {"scheduler", read_scheduler},
+                                                       {"jobs", read_jobs},
+                                                       {"leases", read_leases},
+                                                       {"endpoints", read_endpoints},
+                                                       {"history", read_history}}};
   std::vector<std::string> names;
-  for (const SectionReader& reader : readers) names.emplace_back(reader.name);
+  for (const SectionReader& reader : kReaders) names.emplace_back(reader.name);
   root.allow_only(names);
   Config config;
-  for (const SectionReader& reader : readers) {
+  for (const SectionReader& reader : kReaders) {
     const auto table = root.table_or_none(reader.name, cat("[", reader.name, "]"));
     if (table) reader.read(Section(*table, findings), config);
   }

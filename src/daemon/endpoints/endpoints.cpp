@@ -138,7 +138,10 @@ void Endpoints::start_or_connect(const ProcessPtr& process) {
   process->phase = EndpointProcess::Phase::kStarting;
   process->has_greeting = false;
   const auto wants_one = process->has_request ? Result<bool>(true) : read_request(*process);
-  if (wants_one && !*wants_one) return drop_process(process);
+  if (wants_one && !*wants_one) {
+    drop_process(process);
+    return;
+  }
   if (endpoint::is_endpoint_running(process->folder)) {
     if (!wants_one)
       set_reason(process, cat("keeps running unchanged: ", wants_one.error().message));
@@ -146,7 +149,10 @@ void Endpoints::start_or_connect(const ProcessPtr& process) {
     open_link(process);
     return;
   }
-  if (!wants_one) return retry_start(process, wants_one.error().message);
+  if (!wants_one) {
+    retry_start(process, wants_one.error().message);
+    return;
+  }
   const auto port =
       process->spec.port != 0
           ? std::optional(process->spec.port)
@@ -171,10 +177,14 @@ void Endpoints::look_up_group(const ProcessPtr& process, const api::EndpointSpec
                                 [this, alive = alive_, process, spec](const Result<Identity>& who) {
                                   if (!*alive) return;
                                   const auto gid = group_in(who);
-                                  if (!gid)
-                                    return on_started(process, std::unexpected(gid.error()));
-                                  if (process->phase == EndpointProcess::Phase::kEnding)
-                                    return on_started(process, failed("no longer needed."));
+                                  if (!gid) {
+                                    on_started(process, std::unexpected(gid.error()));
+                                    return;
+                                  }
+                                  if (process->phase == EndpointProcess::Phase::kEnding) {
+                                    on_started(process, failed("no longer needed."));
+                                    return;
+                                  }
                                   api::EndpointSpec known = spec;
                                   known.user->gid = *gid;
                                   spawn(process, known);

@@ -97,8 +97,8 @@ class Endpoints {
 
   // endpoints_watch.cpp: polls their counts, which also shows whether they respond
   void poll_all();
-  void poll(const ProcessPtr& process);
-  void on_counts(const ProcessPtr& process, const api::EndpointCounts& reported);
+  static void poll(const ProcessPtr& process);
+  static void on_counts(const ProcessPtr& process, const api::EndpointCounts& reported);
   void keep_counts(const ProcessPtr& process);
 
   boost::asio::io_context& loop_;

@@ -55,7 +55,10 @@ void Endpoints::on_link_closed(const ProcessPtr& process) {
   process->has_greeting = false;
   const bool is_running = endpoint::is_endpoint_running(process->folder);
   const bool is_ending = process->phase == EndpointProcess::Phase::kEnding;
-  if (!is_running && is_ending) return remove(process);
+  if (!is_running && is_ending) {
+    remove(process);
+    return;
+  }
   if (!is_running) {
     spdlog::error("job {}: its endpoint exited; restarting it", process->job);
     keep_counts(process);
@@ -65,7 +68,8 @@ void Endpoints::on_link_closed(const ProcessPtr& process) {
     process->phase = EndpointProcess::Phase::kStarting;
     const auto greeted = std::exchange(process->first_greeting, std::nullopt);
     if (!greeted || std::chrono::steady_clock::now() - *greeted < kMinUptime) {
-      return retry_start(process, "it exited right after it was started; see its log.");
+      retry_start(process, "it exited right after it was started; see its log.");
+      return;
     }
     process->attempts = 0;
     start_or_connect(process);
@@ -89,8 +93,14 @@ void Endpoints::remove(const ProcessPtr& process) {
 
 void Endpoints::on_line(const ProcessPtr& process, const boost::json::object& line) {
   if (process->phase != EndpointProcess::Phase::kEnding) process->missed_polls = 0;
-  if (line.contains("version")) return on_greeting(process, line);
-  if (line.contains("drained")) return on_drained(process, line);
+  if (line.contains("version")) {
+    on_greeting(process, line);
+    return;
+  }
+  if (line.contains("drained")) {
+    on_drained(process, line);
+    return;
+  }
   const auto id = number_in(line, "done");
   if (!id) {
     const auto* error = line.if_contains("error");
@@ -238,8 +248,10 @@ void Endpoints::switch_traffic(const core::SwitchTraffic& action) {
 void Endpoints::revert_route(const ProcessPtr& process) {
   spdlog::error("job {}: its endpoint did not switch within {} ms", process->job,
                 kSwitchTimeout.count());
-  if (!process->link && !endpoint::is_endpoint_running(process->folder))
-    return fail_switch(process);
+  if (!process->link && !endpoint::is_endpoint_running(process->folder)) {
+    fail_switch(process);
+    return;
+  }
   process->is_reverting = true;
   process->deadline.expires_after(kRevertTimeout);
   process->deadline.async_wait(
@@ -281,8 +293,10 @@ void Endpoints::report_switched(const ProcessPtr& process) {
 
 void Endpoints::on_drained(const ProcessPtr& process, const boost::json::object& line) {
   const auto run = number_in(line, "drained");
-  if (process->is_reverting && run && *run == process->pending->to.value())
-    return fail_switch(process);
+  if (process->is_reverting && run && *run == process->pending->to.value()) {
+    fail_switch(process);
+    return;
+  }
   if (!process->draining || !run || *run != process->draining->from.value()) return;
   const auto amount = [&](const char* key) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_in(line, key).value_or(0)));
@@ -315,7 +329,10 @@ void Endpoints::end_process(const ProcessPtr& process) {
   process->is_reverting = false;
   process->draining.reset();
   if (process->is_starting) return;  // on_started() continues
-  if (!process->link && !endpoint::is_endpoint_running(process->folder)) return remove(process);
+  if (!process->link && !endpoint::is_endpoint_running(process->folder)) {
+    remove(process);
+    return;
+  }
   if (!process->link) open_link(process);
   process->link->send({{"do", "counts"}, {"id", ++process->last_id}});
   process->link->send(

@@ -18,6 +18,7 @@
 #include "daemon/engine/crash_point.hpp"
 #include "policies/registry.hpp"
 #include "store/decisions.hpp"
+#include "store/restore_scheduler.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -28,7 +29,7 @@ constexpr std::chrono::seconds kSlowSync{10};  // requests are refused from then
 constexpr std::size_t kMaxEndedJobsLoaded = 256;
 
 template <class E, class... Of>
-constexpr bool is_any_of = (std::is_same_v<E, Of> || ...);
+constexpr bool kIsAnyOf = (std::is_same_v<E, Of> || ...);
 
 }  // namespace
 
@@ -49,13 +50,12 @@ Engine::~Engine() = default;
 Result<void> Engine::load(const core::Tuning& tuning) {
   auto contents = store_.load(kMaxEndedJobsLoaded);
   if (!contents) return std::unexpected(contents.error());
-  const core::Tuning& effective = contents->fresh ? tuning : contents->scheduler.rest.tuning;
-  const auto policies = policies::find_policies(effective);
-  if (!policies) return std::unexpected(policies.error());
   if (contents->fresh) {
+    const auto policies = policies::find_policies(tuning);
+    if (!policies) return std::unexpected(policies.error());
     scheduler_.emplace(tuning, *policies);
   } else {
-    auto restored = core::Scheduler::restore(contents->scheduler, *policies);
+    auto restored = store::restore_scheduler(contents->scheduler);
     if (!restored) return std::unexpected(restored.error());
     scheduler_.emplace(*std::move(restored));
   }
@@ -105,6 +105,9 @@ void Engine::flush() {
     step(batch, batch.inputs.back());
   }
   if (std::exchange(is_new_store_, false)) batch.changes.first_tuning = first_tuning_;
+#ifndef NDEBUG
+  CHECK(core::Scheduler::restore(scheduler_->save(), scheduler_->policies()).has_value());
+#endif
   batch.changes.scheduler = scheduler_->take_changes();
   record_jobs(batch, batch.changes.scheduler);
   record_instances(batch.changes.scheduler);
@@ -169,7 +172,10 @@ void Engine::on_sync_thread_idle(const Result<void>& shortened) {
 }
 
 void Engine::between_batches(std::function<void()> work) {
-  if (sync_thread_ && sync_thread_->is_idle()) return work();
+  if (sync_thread_ && sync_thread_->is_idle()) {
+    work();
+    return;
+  }
   between_batches_.push_back(std::move(work));
 }
 
@@ -188,9 +194,9 @@ void Engine::step(Batch& batch, Input& input) {
     hooks_.on_step(input.event, std::chrono::steady_clock::now() - started);
   }
   event_writer.add_actions(actions);
-  for (core::Action& action : actions) {
+  for (const core::Action& action : actions) {
     record(batch, action);
-    batch.actions.push_back(std::move(action));
+    batch.actions.push_back(action);
   }
   const std::span<const core::Action> step_actions = std::span(batch.actions).subspan(before);
   store::Step row{.sequence = 0,
@@ -284,9 +290,9 @@ bool Engine::driver_reports_processed() const {
   const auto is_report = [](const Input& input) {
     return std::visit(
         []<class E>(const E&) {
-          return is_any_of<E, core::InstanceCreated, core::InstanceDestroyed, core::ActionFailed,
-                           core::GpuAdded, core::GpuHealth, core::ForeignSeen, core::ForeignGone,
-                           core::InstanceQuarantined, core::QuarantineEnded>;
+          return kIsAnyOf<E, core::InstanceCreated, core::InstanceDestroyed, core::ActionFailed,
+                          core::GpuAdded, core::GpuHealth, core::ForeignSeen, core::ForeignGone,
+                          core::InstanceQuarantined, core::QuarantineEnded>;
         },
         input.event);
   };

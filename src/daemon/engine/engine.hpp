@@ -140,7 +140,7 @@ class Engine {
   void record_instances(const core::SavedChanges& changes);
   void sync();
   void on_synced(const Result<void>& done);
-  void on_sync_thread_idle(const Result<void>& tidied);
+  void on_sync_thread_idle(const Result<void>& shortened);
   void finish(Batch& batch);
   void roll_back(Batch& batch, const Error& error);
   void refuse_pending(const Error& error);

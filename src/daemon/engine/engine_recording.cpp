@@ -123,7 +123,10 @@ void Engine::record(Batch& batch, const core::MoveReport& report) {
   const std::uint64_t id = report.job.value();
   const store::WallTime now = Clock::wall();
   if (report.news != core::MoveNews::kBegun) {
-    if (report.news != core::MoveNews::kRolledBack) clear_original_outcome(id);
+    const core::JobSlot slot = scheduler_->node().find_job(report.job);
+    // A job that is ending ended with its replica, whose outcome is recorded.
+    const bool is_ending = slot != core::kNoJob && scheduler_->node().job(slot).ending;
+    if (report.news != core::MoveNews::kRolledBack && !is_ending) clear_original_outcome(id);
     auto ended = records_.end_move(id, result_name(report.news), now);
     if (ended) batch.ended_moves.push_back(*std::move(ended));
     return;

@@ -150,7 +150,7 @@ void EventWriter::add(const core::TuningChanged& e) {
 
 void EventWriter::add_actions(std::span<const core::Action> actions) {
   for (const core::Action& action : actions) {
-    std::visit([&](const auto& each) { add(each); }, action);
+    std::visit([this](const auto& each) { this->add(each); }, action);
   }
 }
 
@@ -165,32 +165,41 @@ void EventWriter::add(const core::JobReport& report) {
   switch (report.news) {
     case core::JobNews::kQueued:
       if (submitted_ != id) report_as("queued", "", "is queued");
-      return;
+      break;
     case core::JobNews::kHeld:
-      return report_as("held", "", cat("is held: ", why_held(id)));
+      report_as("held", "", cat("is held: ", why_held(id)));
+      break;
     case core::JobNews::kPlaced:
-      return report_as("placed", "", "was placed");
+      report_as("placed", "", "was placed");
+      break;
     case core::JobNews::kRunning:
-      return report_as("running", "granted", is_lease ? "is granted" : "is running");
+      report_as("running", "granted", is_lease ? "is granted" : "is running");
+      break;
     case core::JobNews::kRequeued:
-      return report_as("requeued", "", cat("was requeued", reason_suffix(row)));
+      report_as("requeued", "", cat("was requeued", reason_suffix(row)));
+      break;
     case core::JobNews::kFinished:
-      return report_as("completed", "over", cat("completed", reason_suffix(row)));
+      report_as("completed", "over", cat("completed", reason_suffix(row)));
+      break;
     case core::JobNews::kFailed:
     case core::JobNews::kCreateFailed:
-      return report_as("failed", "over", cat("failed", reason_suffix(row)));
+      report_as("failed", "over", cat("failed", reason_suffix(row)));
+      break;
     case core::JobNews::kCancelled:
-      return report_as("cancelled", "over",
-                       cat(is_lease ? "ended" : "was cancelled", reason_suffix(row)));
+      report_as("cancelled", "over", cat(is_lease ? "ended" : "was cancelled", reason_suffix(row)));
+      break;
     case core::JobNews::kRefusedProfile:
     case core::JobNews::kRefusedDuplicate:
-      return report_as("refused", "over", "was rejected: no GPU of this node has its profile");
+      report_as("refused", "over", "was rejected: no GPU of this node has its profile");
+      break;
     case core::JobNews::kLost:
-      return report_as("lost", "", "lost its instance: the instance or its GPU is gone");
+      report_as("lost", "", "lost its instance: the instance or its GPU is gone");
+      break;
     case core::JobNews::kStopStuck:
-      return report_as("stopping", "releasing", "cannot be stopped; it keeps its slices");
+      report_as("stopping", "releasing", "cannot be stopped; it keeps its slices");
+      break;
     case core::JobNews::kSwitchStuck:
-      return;
+      break;
   }
 }
 
@@ -259,13 +268,16 @@ void EventWriter::add(const core::GpuReport& report) {
   };
   switch (report.news) {
     case core::GpuNews::kQuarantined:
-      return instance_event("quarantined", " quarantined");
+      instance_event("quarantined", " quarantined");
+      break;
     case core::GpuNews::kQuarantineEnded:
-      return instance_event("unquarantined", " released from quarantine");
+      instance_event("unquarantined", " released from quarantine");
+      break;
     case core::GpuNews::kDrained:
-      return add_gpu_event(report.gpu, "drained", "is drained: no job is left on it");
+      add_gpu_event(report.gpu, "drained", "is drained: no job is left on it");
+      break;
     case core::GpuNews::kLayoutIncomplete:
-      return;
+      break;
   }
 }
 

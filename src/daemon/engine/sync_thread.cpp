@@ -36,8 +36,8 @@ bool SyncThread::is_idle() const { return !parts_->busy; }
 void SyncThread::sync(std::function<void(const Result<void>&)> on_synced,
                       std::function<void(const Result<void>& shortened)> on_idle) {
   CHECK(!std::exchange(parts_->busy, true));
-  const auto report = [weak = std::weak_ptr(parts_)](auto callback, const Result<void>& result,
-                                                     bool last) {
+  const auto report = [weak = std::weak_ptr(parts_)](const auto& callback,
+                                                     const Result<void>& result, bool last) {
     const auto parts = weak.lock();
     if (!parts || !parts->alive) return;
     if (last) parts->busy = false;

@@ -19,8 +19,10 @@ constexpr std::uint32_t kMaxMoves = 1024;
 
 std::optional<int> two_digits(std::string_view digits, int highest) {
   int value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, value);
-  if (error != std::errc() || end != digits.data() + 2 || value > highest) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value > highest) {
+    return std::nullopt;
+  }
   return value;
 }
 

@@ -92,7 +92,7 @@ void describe_choice(const api::ExplanationBase& why, std::vector<std::string>& 
                      fraction_text(winner.frag_before), " to ", fraction_text(winner.frag_after),
                      "."));
   if (why.candidates.size() == 1) {
-    text.push_back("It was the only candidate.");
+    text.emplace_back("It was the only candidate.");
     return;
   }
   const api::CandidateView& next = why.candidates[1];
@@ -128,7 +128,7 @@ void describe_limit(api::Explanation& e) {
   if (e.limit->behind) {
     e.text.push_back(cat("For that job see `tangram explain ", *e.limit->behind, "`."));
   } else if (e.departures.empty()) {
-    e.text.push_back("Several jobs of its user must end before it is queued.");
+    e.text.emplace_back("Several jobs of its user must end before it is queued.");
   } else {
     e.text.push_back(cat("The end of ", e.departures.size() == 1 ? "" : "any one of ",
                          named(e.departures, e.leases),
@@ -159,7 +159,10 @@ void describe_not_queued(api::WhatIf& w) {
   w.text.push_back(w.refused.empty()
                        ? cat("A ", w.profile, " would be held: ", w.held, ".")
                        : cat("A ", w.profile, " of yours would be refused: ", w.refused));
-  if (w.candidates.empty()) return describe_obstacles(w.obstacles, w.text);
+  if (w.candidates.empty()) {
+    describe_obstacles(w.obstacles, w.text);
+    return;
+  }
   const api::CandidateView& best = w.candidates.front();
   w.text.push_back(cat("Otherwise it would fit at ", place_text(best.gpu, best.start),
                        w.ahead == 0 ? "." : cat(", behind ", w.ahead, " queued.")));
@@ -174,7 +177,10 @@ void describe_waiting(std::uint8_t holds, api::Explanation& e) {
   const std::string name = named_first(e.job, e.leases);
   if (held) {
     e.text.push_back(hold_text(holds, e));
-    if (e.limit) return describe_limit(e);
+    if (e.limit) {
+      describe_limit(e);
+      return;
+    }
     if (!e.ahead.empty()) {
       e.text.push_back(
           cat("If released now, it would be queued behind ", behind_text(e.ahead, e.leases), "."));
@@ -238,7 +244,10 @@ void describe_moves(api::Explanation& e) {
 }
 
 void describe_what_if(api::WhatIf& w) {
-  if (!w.refused.empty() || !w.held.empty()) return describe_not_queued(w);
+  if (!w.refused.empty() || !w.held.empty()) {
+    describe_not_queued(w);
+    return;
+  }
   const std::string behind = cat(w.ahead, w.ahead == 1 ? " job" : " jobs");
   if (!w.candidates.empty()) {
     const api::CandidateView& best = w.candidates.front();

@@ -142,7 +142,7 @@ bool Hardware::is_known(core::GpuId id, const device::Instance& instance) const 
   const bool is_owned = owned_->has(device::location_of(instance));
   return std::ranges::any_of(engine_.scheduler().node().entries(id), [&](const core::Entry& e) {
     return placement == e.placement && e.physical() &&
-           !(is_owned && e.state == core::EntryState::kForeign);
+           (!is_owned || e.state != core::EntryState::kForeign);
   });
 }
 

@@ -170,7 +170,8 @@ http::Answer<std::uint64_t> Leases::find_or_submit(const Caller& caller,
   row.user = user_name(uid);
   row.kind = "lease";
   row.request = boost::json::serialize(api::to_json(request));
-  row.name = !request.name.empty() ? request.name : !request.key.empty() ? request.key : "lease";
+  row.name = request.name.empty() ? request.key : request.name;
+  if (row.name.empty()) row.name = "lease";
   row.profile = *profile;
   row.labels = api::labels_text(request.labels);
   row.state = api::name_of(api::JobState::kQueued);

@@ -17,10 +17,14 @@ struct Leases::PendingRelease {
 
 void Leases::release(const Caller& caller, std::uint64_t id, const ReleaseReply& reply) {
   const auto row = find_owned(caller, id, "release");
-  if (!row) return reply(std::unexpected(row.error()));
+  if (!row) {
+    reply(std::unexpected(row.error()));
+    return;
+  }
   const auto pending = std::make_shared<PendingRelease>(PendingRelease{caller, id, reply});
   if (row->over || row->state == api::name_of(api::JobState::kStopping)) {
-    return reply_released(*pending, false);
+    reply_released(*pending, false);
+    return;
   }
   Input input{.event = core::WakeUp{}};
   if (ending_.insert(id).second) {  // its holder has lost it from now on
@@ -43,7 +47,10 @@ void Leases::release(const Caller& caller, std::uint64_t id, const ReleaseReply&
 
 void Leases::reply_released(const PendingRelease& pending, bool is_deferred) {
   auto view = get_lease(pending.caller, pending.id);
-  if (!view) return pending.reply(std::unexpected(std::move(view.error())));
+  if (!view) {
+    pending.reply(std::unexpected(std::move(view.error())));
+    return;
+  }
   pending.reply(Released{.lease = *std::move(view), .deferred = is_deferred});
 }
 
@@ -54,13 +61,22 @@ void Leases::acknowledge_releases() {
 
 void Leases::release_by_key(const Caller& caller, const ScopedKey& name,
                             const http::Reply<std::optional<Released>>& reply) {
-  if (auto may = access_.admit_change(caller); !may) return reply(std::unexpected(may.error()));
+  if (auto may = access_.admit_change(caller); !may) {
+    reply(std::unexpected(may.error()));
+    return;
+  }
   if (name.uid != caller.uid) {
     const auto may = access_.require_admin(caller, "release leases of others");
-    if (!may) return reply(std::unexpected(may.error()));
+    if (!may) {
+      reply(std::unexpected(may.error()));
+      return;
+    }
   }
   const auto id = find_by_key(name);
-  if (!id) return reply(std::nullopt);
+  if (!id) {
+    reply(std::nullopt);
+    return;
+  }
   if (engine_.records().job(*id) == nullptr) {  // not committed yet: retries then
     engine_.post(Input{.event = core::WakeUp{},
                        .done =
@@ -71,7 +87,10 @@ void Leases::release_by_key(const Caller& caller, const ScopedKey& name,
     return;
   }
   release(caller, *id, [reply](Answer<Released> answer) {
-    if (answer) return reply(*std::move(answer));
+    if (answer) {
+      reply(*std::move(answer));
+      return;
+    }
     reply(std::unexpected(std::move(answer.error())));
   });
 }

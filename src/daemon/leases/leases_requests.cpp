@@ -16,7 +16,10 @@ void Leases::on_waiter_gone(std::uint64_t id) {
   std::erase_if(at->second, [](const auto& each) { return each.expired(); });
   if (!at->second.empty()) return;
   waiters_.erase(at);
-  if (engine_.records().lease(id) != nullptr) return on_no_waiters(id);
+  if (engine_.records().lease(id) != nullptr) {
+    on_no_waiters(id);
+    return;
+  }
   // Not committed yet: continues then.
   engine_.post(Input{.event = core::WakeUp{},
                      .done =
@@ -135,8 +138,14 @@ void Leases::expire_waiters(Micros now, std::optional<Micros>& next) {
 
 void Leases::reject(std::uint64_t id, const api::Problem& problem) {
   rejections_.insert_or_assign(id, problem);
-  if (problem.type == not_ready("").type) return end(id, "its instance was not created in time");
-  if (problem.status != 409) return end(id, "the store could not be written");
+  if (problem.type == not_ready("").type) {
+    end(id, "its instance was not created in time");
+    return;
+  }
+  if (problem.status != 409) {
+    end(id, "the store could not be written");
+    return;
+  }
   end(id, problem.detail.substr(0, problem.detail.find_last_not_of('.') + 1));
 }
 

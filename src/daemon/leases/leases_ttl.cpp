@@ -14,17 +14,24 @@ namespace tangram::daemon {
 void Leases::renew(const Caller& caller, std::uint64_t id,
                    std::optional<std::chrono::milliseconds> ttl, const Reply& reply) {
   const auto row = find_owned(caller, id, "renew");
-  if (!row) return reply(std::unexpected(row.error()));
+  if (!row) {
+    reply(std::unexpected(row.error()));
+    return;
+  }
   const bool granted = !row->over && row->state == api::name_of(api::JobState::kRunning);
   if (!granted || ending_.contains(id)) {
-    return reply(std::unexpected(row->over || ending_.contains(id)
-                                     ? ended_problem(*row)
-                                     : conflict(cat("lease ", id, " is ", row->state,
-                                                    ": only a granted lease can be renewed."))));
+    reply(std::unexpected(row->over || ending_.contains(id)
+                              ? ended_problem(*row)
+                              : conflict(cat("lease ", id, " is ", row->state,
+                                             ": only a granted lease can be renewed."))));
+    return;
   }
   if (ttl == api::kNoEnd) {
     const auto may = admit_unlimited_ttl(caller, id);
-    if (!may) return reply(std::unexpected(may.error()));
+    if (!may) {
+      reply(std::unexpected(may.error()));
+      return;
+    }
   }
   ++renewals_in_flight_[id];
   engine_.post(Input{
@@ -40,7 +47,10 @@ void Leases::renew(const Caller& caller, std::uint64_t id,
           [this, alive = alive_, caller, id, ttl, reply](const Result<void>& result) {
             if (!*alive) return;
             if (--renewals_in_flight_[id] == 0) renewals_in_flight_.erase(id);
-            if (!result) return renew_unsaved(id, ttl, result.error().message, reply);
+            if (!result) {
+              renew_unsaved(id, ttl, result.error().message, reply);
+              return;
+            }
             sweep();
             const store::JobRow* now = engine_.records().job(id);
             if (now == nullptr || now->state != api::name_of(api::JobState::kRunning)) {

@@ -24,6 +24,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{20};
 
+Result<void> remove_marker(const std::string& folder, const char* file) {
+  const std::string path = cat(folder, "/", file);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return failed(cat("cannot remove ", tangram::quoted(path), ": ", std::strerror(errno), "."));
+}
+
 }  // namespace
 
 // One requested checkpoint.
@@ -82,15 +88,19 @@ bool CheckpointMover::is_current(const RequestPtr& request) const {
 
 void CheckpointMover::request_checkpoint(const RequestPtr& request) {
   if (!is_current(request)) return;
-  for (const char* file : {kSavedFile, kResumedFile}) {
-    const std::string path = cat(request->folder, "/", file);
-    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-      finish(request,
-             failed(cat("cannot remove ", tangram::quoted(path), ": ", std::strerror(errno), ".")));
-      return;
-    }
+  if (const auto removed = remove_marker(request->folder, kSavedFile); !removed) {
+    finish(request, removed);
+    return;
   }
-  if (const auto sent = supervisor_.signal(request->original, request->signal); !sent) {
+  supervisor_.request_checkpoint(request->original, request->signal,
+                                 [this, alive = alive_, request](const Result<void>& sent) {
+                                   if (*alive) on_signal_sent(request, sent);
+                                 });
+}
+
+void CheckpointMover::on_signal_sent(const RequestPtr& request, const Result<void>& sent) {
+  if (!is_current(request)) return;
+  if (!sent) {
     finish(request, sent);
     return;
   }
@@ -102,7 +112,7 @@ void CheckpointMover::request_checkpoint(const RequestPtr& request) {
 // Polls, because not every file system reports changes (inotify). A poll is cheap.
 void CheckpointMover::poll_saved(const RequestPtr& request) {
   if (!is_current(request)) return;
-  if (supervisor_.has_announced(request->folder, kSavedFile)) {
+  if (Supervisor::has_announced(request->folder, kSavedFile)) {
     crash_after_action("checkpoint-saved");
     freeze(request);
     return;
@@ -124,12 +134,13 @@ void CheckpointMover::poll_saved(const RequestPtr& request) {
 }
 
 void CheckpointMover::freeze(const RequestPtr& request) {
-  supervisor_.freeze(request->original, true,
-                     [this, alive = alive_, request](const Result<void>& frozen) {
-                       if (!*alive) return;
-                       if (frozen) crash_after_action("frozen");
-                       finish(request, frozen);
-                     });
+  supervisor_.freeze(
+      request->original, true, [this, alive = alive_, request](const Result<void>& frozen) {
+        if (!*alive || !is_current(request)) return;
+        if (frozen) crash_after_action("frozen");
+        // Only now: the original, too, may have announced that it resumed.
+        finish(request, frozen ? remove_marker(request->folder, kResumedFile) : frozen);
+      });
 }
 
 void CheckpointMover::finish(const RequestPtr& request, const Result<void>& result) {

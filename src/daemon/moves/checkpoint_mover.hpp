@@ -1,8 +1,10 @@
-// CheckpointMover: moves a batch job that can save its state. A signal requests a checkpoint; the
-// original announces it with the file "saved" in its checkpoint folder and is frozen. Then the
+// CheckpointMover: moves a batch job that can save its state. A signal requests a checkpoint; it is
+// sent only if the job has a handler for it, because it would kill the job otherwise. The original
+// announces the checkpoint with the file "saved" in its checkpoint folder and is frozen. Then the
 // successor is started, which announces with the file "resumed" that it continues from there. Then
-// the original is killed or, if the successor failed, thawed. The two never both run: the original
-// is frozen before the successor starts, and the successor is gone before the original is thawed.
+// the original is killed or, if the successor failed before, thawed. The two never both run: the
+// original is frozen before the successor starts, and the successor is gone before the original is
+// thawed. A successor that has resumed is never followed by its original, which would repeat work.
 #pragma once
 
 #include <map>
@@ -23,6 +25,10 @@ class CheckpointMover : public Mover {
  public:
   CheckpointMover(boost::asio::io_context& loop, Engine& engine, Supervisor& supervisor);
   ~CheckpointMover() override;
+  CheckpointMover(const CheckpointMover&) = delete;
+  CheckpointMover& operator=(const CheckpointMover&) = delete;
+  CheckpointMover(CheckpointMover&&) = delete;
+  CheckpointMover& operator=(CheckpointMover&&) = delete;
 
   void prepare(const core::StartJob& replica, core::RunId original, Prepared prepared) override;
   void switch_traffic(const core::SwitchTraffic& action) override;
@@ -34,6 +40,7 @@ class CheckpointMover : public Mover {
 
   [[nodiscard]] bool is_current(const RequestPtr& request) const;
   void request_checkpoint(const RequestPtr& request);
+  void on_signal_sent(const RequestPtr& request, const Result<void>& sent);
   void poll_saved(const RequestPtr& request);
   void freeze(const RequestPtr& request);
   void finish(const RequestPtr& request, const Result<void>& result);

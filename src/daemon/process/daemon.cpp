@@ -27,10 +27,10 @@
 #include "daemon/engine/tuning_text.hpp"
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/leases/leases.hpp"
+#include "daemon/log/log.hpp"
 #include "daemon/moves/checkpoint_mover.hpp"
 #include "daemon/moves/replica_mover.hpp"
 #include "daemon/process/daemon_parts.hpp"
-#include "daemon/process/log.hpp"
 #include "daemon/runs/cgroups.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/service/api_service.hpp"
@@ -50,6 +50,11 @@ constexpr std::chrono::milliseconds kTrimMoreInterval{200};  // while more is du
 constexpr std::size_t kReservedFds = 256;
 constexpr std::chrono::milliseconds kStopTimeout{1'000};  // for pending answers
 constexpr std::chrono::milliseconds kStopPollInterval{5};
+
+constexpr fs::perms kTraversable =  // 0711
+    fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec;
+constexpr fs::perms kListable =  // 0755
+    kTraversable | fs::perms::group_read | fs::perms::others_read;
 
 Result<void> make_folder(const std::string& path, fs::perms mode) {
   std::error_code error;
@@ -107,6 +112,7 @@ Result<void> Daemon::open_server() {
   http::ServerOptions options;
   options.socket = config_.socket;
   options.mode = config_.socket_mode;
+  options.on_socket_wait = [](const std::string& message) { spdlog::warn("{}", message); };
   options.max_connections_per_user = config_.connections_per_user;
   options.max_connections = std::max(options.max_connections, 4 * options.max_connections_per_user);
   options.tcp = config_.tcp.listen;
@@ -130,7 +136,7 @@ Result<void> Daemon::open_server() {
 }
 
 // The NVML library, or the emulator with its state in the state folder.
-Result<std::string> Daemon::library_path() {
+Result<std::string> Daemon::library_path() const {
   if (config_.emulate.empty()) {
     return config_.library.empty() ? device::library_path() : config_.library;
   }
@@ -175,13 +181,13 @@ Result<void> Daemon::open() {
 
 // Creates the folders, opens the store and loads the engine from it.
 Result<void> Daemon::open_store() {
-  if (auto made = make_folder(config_.state_dir, fs::perms(0755)); !made) return made;
+  if (auto made = make_folder(config_.state_dir, kListable); !made) return made;
   for (const char* name : {"/runs", "/endpoints", "/checkpoints"}) {
-    if (auto made = make_folder(config_.state_dir + name, fs::perms(0711)); !made) return made;
+    if (auto made = make_folder(config_.state_dir + name, kTraversable); !made) return made;
   }
   const std::string folder = fs::path(config_.socket).parent_path().string();
   if (!folder.empty()) {
-    if (auto made = make_folder(folder, fs::perms(0755)); !made) return made;
+    if (auto made = make_folder(folder, kListable); !made) return made;
   }
   auto store = store::Store::open(config_.state_dir + "/tangram.db", {});
   if (!store) return std::unexpected(store.error());

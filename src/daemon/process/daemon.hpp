@@ -36,7 +36,7 @@ class Daemon {
   [[nodiscard]] Result<void> open_supervisor(const std::string& library, const std::string& node);
   [[nodiscard]] Result<void> open_movers();
   [[nodiscard]] Result<void> open_server();
-  [[nodiscard]] Result<std::string> library_path();
+  [[nodiscard]] Result<std::string> library_path() const;
   [[nodiscard]] std::string node_name();
   [[nodiscard]] bool was_rebooted() const;  // recovery.cpp
   void reconcile();                         // recovery.cpp

@@ -1,5 +1,6 @@
 // tangramd: manages the MIG GPUs of a node and runs jobs on them. This file parses the command
 // line; see daemon.hpp.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -9,10 +10,12 @@
 #include <spdlog/spdlog.h>
 
 #include "daemon/config/config.hpp"
+#include "daemon/log/log.hpp"
 #include "daemon/process/daemon.hpp"
-#include "daemon/process/log.hpp"
 
 namespace {
+
+constexpr std::chrono::milliseconds kLogFlushTimeout{1'000};
 
 struct Options {
   std::optional<std::string> config;
@@ -44,7 +47,7 @@ void declare(CLI::App& app, Options& options) {
 }
 
 int fail(const std::string& message) {
-  std::fprintf(stderr, "tangramd: %s\n", message.c_str());
+  tangram::daemon::print_failure(message);
   return 1;
 }
 
@@ -78,6 +81,7 @@ int main(int argc, char** argv) {
   tangram::daemon::Daemon daemon(*std::move(config), options.config);
   const auto ran = daemon.run();
   const int code = ran ? 0 : fail(ran.error().message);
+  tangram::daemon::flush_log(kLogFlushTimeout);
   // Skip destructors: a thread may hang in the driver, and all state is on disk.
   std::fflush(nullptr);
   std::_Exit(code);

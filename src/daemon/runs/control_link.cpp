@@ -9,6 +9,7 @@
 #include <string_view>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 
@@ -41,7 +42,7 @@ class ControlLink::Stream : public std::enable_shared_from_this<Stream> {
   void close() {
     closed_ = true;
     error_code ignored;
-    socket_.close(ignored);
+    std::ignore = socket_.close(ignored);
   }
 
  private:

@@ -1,5 +1,7 @@
 // PortAllocator: chooses ports from a configured range, one after another, for runs and endpoints.
-// A port that belongs to an active job or run is taken even if no process listens on it.
+// A port that belongs to an active job or run is taken even if no process listens on it. A port to
+// which any socket is bound is chosen only if there is no other: its owner may listen there before
+// the run does.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +19,15 @@ struct PortRange {
 
 class PortAllocator {
  public:
-  // A port of `range` that no active row of `records` has and that can be bound now; nullopt: none.
+  // A port of `range` that no active row of `records` has and that can be bound now (with
+  // SO_REUSEADDR, if all are in use or were just now); nullopt: none.
   [[nodiscard]] std::optional<std::uint16_t> find_free(PortRange range, const JobTable& records);
 
  private:
+  using IsFree = bool (*)(std::uint16_t port);
+  [[nodiscard]] std::optional<std::uint16_t> find(PortRange range, const JobTable& records,
+                                                  IsFree is_free);
+
   // Random start: two daemons on one machine would otherwise choose the same port at the same time.
   unsigned next_ = std::random_device()() % 10'000;
 };

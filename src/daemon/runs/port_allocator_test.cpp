@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "os/descriptor.hpp"
+#include "tests/support/os/port_user.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -45,6 +46,31 @@ store::JobRow job_with(std::uint16_t port, bool over) {
 TEST(PortAllocator, APortWithAListenerIsTaken) {
   const Listener taken;
   EXPECT_EQ(PortAllocator().find_free({taken.port(), taken.port()}, JobTable()), std::nullopt);
+}
+
+// Its owner could listen there at any moment, and the run could not.
+TEST(PortAllocator, APortThatIsOnlyBoundIsTheLastChoice) {
+  const os::testing::PortUser bound(::geteuid());
+  ASSERT_NE(bound.port(), 0);
+  const auto first = static_cast<std::uint16_t>(bound.port() - 4);
+  const auto last = static_cast<std::uint16_t>(bound.port() + 4);
+  PortAllocator ports;
+  for (int i = 0; i < 20; ++i) EXPECT_NE(ports.find_free({first, last}, JobTable()), bound.port());
+  EXPECT_EQ(ports.find_free({bound.port(), bound.port()}, JobTable()), bound.port());
+}
+
+TEST(PortAllocator, APortThatIsInUseWithIpv6OnlyIsTaken) {
+  const os::Descriptor socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  if (!socket.ok() || ::bind(socket.get(), generic, size) != 0) GTEST_SKIP() << "no IPv6 here";
+  ASSERT_EQ(::listen(socket.get(), 1), 0);
+  ASSERT_EQ(::getsockname(socket.get(), generic, &size), 0);
+  const std::uint16_t port = ntohs(address.sin6_port);
+  EXPECT_EQ(PortAllocator().find_free({port, port}, JobTable()), std::nullopt);
 }
 
 TEST(PortAllocator, APortOfAJobOrRunIsTakenUntilItEnds) {

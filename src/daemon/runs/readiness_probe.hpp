@@ -1,12 +1,18 @@
 // ReadinessProbe: one attempt to find out whether a service is ready, by a TCP connection to its
 // port on the loopback address or by an HTTP GET. Runs on `loop` and calls back once, within
-// `timeout`.
+// `timeout`. Before a service is ready anybody may listen on its port: a connection counts, and
+// anything is sent over it, only if the socket that accepted it is the service's user's.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <sys/types.h>
+
+#include "os/socket_owner.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -14,13 +20,24 @@ class io_context;
 
 namespace tangram::daemon {
 
-// `detail`: for people, why it is not ready.
-using ProbeCallback = std::function<void(bool is_ready, const std::string& detail)>;
+struct ProbeResult {
+  bool is_ready = false;
+  bool was_answered = false;                         // the service accepted the connection
+  std::optional<uid_t> foreign_user = std::nullopt;  // somebody else's socket has the port
+  std::string detail = {};                           // for people, why it is not ready
+};
+using ProbeCallback = std::function<void(const ProbeResult&)>;
 
-void probe_tcp(boost::asio::io_context& loop, std::uint16_t port, std::chrono::milliseconds timeout,
-               ProbeCallback callback);
+struct ProbeTarget {
+  std::uint16_t port = 0;
+  uid_t user = 0;  // whom the service runs as
+  std::shared_ptr<os::SocketOwner> socket_owner;
+};
+
+void probe_tcp(boost::asio::io_context& loop, const ProbeTarget& target,
+               std::chrono::milliseconds timeout, ProbeCallback callback);
 // Ready if the status is 200 to 399.
-void probe_http(boost::asio::io_context& loop, std::uint16_t port, const std::string& path,
+void probe_http(boost::asio::io_context& loop, const ProbeTarget& target, const std::string& path,
                 std::chrono::milliseconds timeout, ProbeCallback callback);
 
 }  // namespace tangram::daemon

@@ -29,18 +29,20 @@ struct Run {
   core::InstanceId instance;
   std::string folder;
   std::string mig_uuid;
-  api::JobKind kind = api::JobKind::kBatch;
   api::Probe probe;
   api::RunSpec spec;
   std::uint32_t uid = 0;
+  api::JobKind kind = api::JobKind::kBatch;
   bool is_replica = false;   // started as a replica; since then it may have replaced the original
   bool has_request = false;  // load_request() succeeded; else the run is only watched
   bool is_direct = true;     // clients connect to it, not to an endpoint
   api::MoveMethod way = api::MoveMethod::kNever;
+  bool is_frozen = false;         // a freeze was requested and no thaw has been confirmed since
+  bool takes_checkpoint = false;  // its shim knows the request "checkpoint"
   api::MoveOptions move;
-  bool is_frozen = false;    // a freeze was requested and no thaw has been confirmed since
-  std::string freeze_error;  // why the last freeze or thaw failed
-  std::string checkpoint;    // its job's checkpoint folder; empty: it has none
+  std::string freeze_error;   // why the last freeze or thaw failed
+  std::string prepare_error;  // why its move could not be prepared, as shown to every user
+  std::string checkpoint;     // its job's checkpoint folder; empty: it has none
   // Completions of requests to its shim, by request id.
   std::map<std::int64_t, std::function<void(Result<void>)>> pending_requests;
   std::int64_t last_request_id = 0;
@@ -56,13 +58,16 @@ struct Run {
   Phase phase = Phase::kWaiting;
   bool is_ready = false;
   bool is_stop_requested = false;
+  bool has_chosen_port = false;  // the daemon chose it, so that the next run gets another one
+  bool has_listened = false;     // a probe was accepted by the run itself
+  bool is_port_taken = false;    // another program has its port, so it is ended and started again
+  std::optional<std::uint16_t> port;
   std::optional<std::chrono::milliseconds> stop_grace;  // nullopt: the spec's
   std::string stop_reason;  // set if the daemon stops it on its own account
   std::optional<int> pid;
-  std::optional<store::WallTime> started;  // as reported by its shim
   int attempts = 0;                        // to start it
+  std::optional<store::WallTime> started;  // as reported by its shim
   std::chrono::steady_clock::time_point wanted_since = std::chrono::steady_clock::now();
-  std::optional<std::uint16_t> port;
   std::optional<std::chrono::steady_clock::time_point> probe_until;
   std::uint64_t probe_number = 0;
   std::unique_ptr<ControlLink> link;

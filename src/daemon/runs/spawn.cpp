@@ -114,6 +114,29 @@ std::optional<std::string> error_in(const std::string& line) {
   return std::string(why->get_string());
 }
 
+// Whether the port can be bound on all addresses, IPv6 ones, too, unless there is no IPv6.
+// `beside`: next to sockets that do not listen and permit it (SO_REUSEADDR).
+bool can_bind(std::uint16_t port, bool beside) {
+  os::Descriptor socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const bool is_v6 = socket.ok();
+  if (!is_v6) socket = os::Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  const int off = 0;
+  if (beside) setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (is_v6) {
+    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    sockaddr_in6 where{};
+    where.sin6_family = AF_INET6;
+    where.sin6_port = htons(port);
+    return bind(socket.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
+  }
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_port = htons(port);
+  return socket.ok() &&
+         bind(socket.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
+}
+
 }  // namespace
 
 Result<void> start_shim(const std::string& program, const std::string& folder,
@@ -142,17 +165,9 @@ Result<void> start_endpoint(const std::string& program, const std::string& folde
       cat("tangram-endpoint in ", tangram::quoted(folder), " exited without reporting why."));
 }
 
-bool is_port_free(std::uint16_t port) {
-  const os::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_port = htons(port);
-  where.sin_addr.s_addr = htonl(INADDR_ANY);
-  return socket.ok() &&
-         bind(socket.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
-}
+bool is_port_free(std::uint16_t port) { return can_bind(port, true); }
+
+bool is_port_unused(std::uint16_t port) { return can_bind(port, false); }
 
 api::RunSpec make_spec(const store::JobRow& job, const api::JobRequest& request,
                        const store::RunRow& run, std::optional<std::uint16_t> port) {

@@ -33,7 +33,10 @@ namespace tangram::daemon {
 [[nodiscard]] Result<void> start_endpoint(const std::string& program, const std::string& folder,
                                           std::chrono::milliseconds time);
 
-// Whether the port can be bound on all addresses now.
+// Whether no program listens on the port, on any address.
 [[nodiscard]] bool is_port_free(std::uint16_t port);
+// Whether no socket is bound to the port either, not even one that does not listen (yet), or one of
+// a connection that was closed within the last minute.
+[[nodiscard]] bool is_port_unused(std::uint16_t port);
 
 }  // namespace tangram::daemon

@@ -138,6 +138,7 @@ Result<void> Supervisor::load_request(Run& run, const store::RunRow& row) {
   run.way = api::move_method(*request);
   run.move = request->move;
   run.is_direct = api::endpoint_mode(*request) == api::EndpointMode::kNone;
+  run.has_chosen_port = !run.is_direct || !request->port;
   if (run.kind == api::JobKind::kService && !run.port) {
     // The requested port belongs to the endpoint, if the service has one.
     run.port = run.is_direct && request->port
@@ -304,7 +305,10 @@ void Supervisor::on_sealed(const RunPtr& run, const std::string& why, const Seal
   }
   if (!result.is_sealed) {
     spdlog::error("job {}: {}", run->job.value(), result.is_sealed.error().message);
-    if (is_successor(*run) && result.has_folder) return seal_later(run, why);
+    if (is_successor(*run) && result.has_folder) {
+      seal_later(run, why);
+      return;
+    }
   }
   store::RunRow outcome;
   outcome.reason = why;

@@ -20,6 +20,7 @@
 #include "base/error.hpp"
 #include "core/action.hpp"
 #include "daemon/engine/engine.hpp"
+#include "daemon/runs/readiness_probe.hpp"
 #include "daemon/runs/run.hpp"
 
 namespace boost::asio {
@@ -85,8 +86,10 @@ class Supervisor {
     std::string checkpoint;
   };
   [[nodiscard]] std::optional<MoveInfo> find_move_info(core::RunId run) const;
-  // Sends the signal to the main process only.
-  [[nodiscard]] Result<void> signal(core::RunId run, int signal);
+  // Sends the signal to the main process only, and only if that has a handler for it: without one,
+  // it would be killed. Calls `done` once the signal was sent, or with the reason why not, later
+  // and never within the call.
+  void request_checkpoint(core::RunId run, int signal, std::function<void(Result<void>)> done);
   // Freezes or thaws all its processes. `done` is called later, never within the call.
   void freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done);
   // Freezes or thaws the run as the state of its job requires; retries until that succeeds.
@@ -132,15 +135,20 @@ class Supervisor {
   void on_exit_record(const RunPtr& run, const api::ExitRecord& record);
   void finish_run(const RunPtr& run, const store::RunRow& outcome, bool success);
   void probe(const RunPtr& run);
-  void on_probed(const RunPtr& run, bool is_ready, const std::string& detail);
+  void on_probed(const RunPtr& run, const ProbeResult& result);
   void on_ready(const RunPtr& run);
   void send_stop(const RunPtr& run, std::optional<std::chrono::milliseconds> grace);
+
+  // supervisor_ports.cpp: ports that other programs have taken
+  [[nodiscard]] ProbeTarget probe_target(const Run& run) const;
+  void end_for_port(const RunPtr& run, uid_t user);
+  void check_port_after_exit(Run& run);
 
   // supervisor_moves.cpp: runs that are moved
   [[nodiscard]] Mover& mover_of(core::JobId job) const;
   void prepare(const RunPtr& run, const core::StartJob& action);
   [[nodiscard]] bool is_successor(const Run& run) const;
-  void on_response(const RunPtr& run, const boost::json::object& line);
+  static void on_response(const RunPtr& run, const boost::json::object& line);
   void fail_requests(const RunPtr& run, const std::string& why);
   void start_request_timeout(const RunPtr& run, std::int64_t id);
   void poll_resumed(const RunPtr& run);
@@ -151,6 +159,9 @@ class Supervisor {
   [[nodiscard]] bool has_other_run(const Run& run) const;
   [[nodiscard]] bool successor_started(const core::Job& job) const;
   [[nodiscard]] bool is_replaced(const Run& run) const;
+  [[nodiscard]] bool has_taken_over(const Run& run) const;
+  void report_if_resumed(const RunPtr& run);
+  void post_result(std::function<void(Result<void>)> done, Result<void> result);
   [[nodiscard]] bool is_current_replica(const Run& run) const;
 
   // supervisor_recovery.cpp: runs of an earlier daemon

@@ -13,6 +13,7 @@
 #include "daemon/runs/mover.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/runs/supervisor_threads.hpp"
+#include "shim/process_table.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
@@ -21,6 +22,11 @@ namespace {
 constexpr std::chrono::milliseconds kPollInterval{20};
 constexpr std::chrono::milliseconds kRequestTimeout{10'000};  // longer than the shim's own
 constexpr std::chrono::milliseconds kFreezeRetry{1'000};
+
+std::string without_period(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
 
 }  // namespace
 
@@ -46,6 +52,7 @@ void Supervisor::prepare(const RunPtr& run, const core::StartJob& action) {
         if (!*alive || run->phase != Run::Phase::kWaiting) return;
         const store::RunRow* row = engine_.records().run(run->run.value());
         if (!prepared || row == nullptr) {
+          if (!prepared) run->prepare_error = without_period(prepared.error().message);
           report_never_started(run,
                                prepared ? "the run is not in the store" : prepared.error().message);
           return;
@@ -79,14 +86,34 @@ std::optional<Supervisor::MoveInfo> Supervisor::find_move_info(core::RunId run) 
   return MoveInfo{.options = at->second->move, .checkpoint = at->second->checkpoint};
 }
 
-Result<void> Supervisor::signal(core::RunId run, int signal) {
+void Supervisor::post_result(std::function<void(Result<void>)> done, Result<void> result) {
+  boost::asio::post(loop_, [alive = alive_, done = std::move(done), result = std::move(result)] {
+    if (*alive) done(result);
+  });
+}
+
+// Only the main process: child processes of the job may not handle this signal and would be killed
+// by it.
+void Supervisor::request_checkpoint(core::RunId run, int signal,
+                                    std::function<void(Result<void>)> done) {
   const auto at = runs_.find(run.value());
   if (at == runs_.end() || !at->second->link || !at->second->pid) {
-    return failed(cat("run ", run.value(), " has no process that could be signalled."));
+    post_result(std::move(done),
+                failed(cat("run ", run.value(), " has no process that could be signalled.")));
+    return;
   }
-  // Child processes of the job may not handle this signal and would be killed by it.
-  at->second->link->send({{"do", "signal"}, {"signal", signal}, {"to", "main"}});
-  return {};
+  const RunPtr& target = at->second;
+  if (target->takes_checkpoint) {
+    const std::int64_t id = ++target->last_request_id;
+    target->pending_requests[id] = std::move(done);
+    target->link->send({{"do", "checkpoint"}, {"id", id}, {"signal", signal}});
+    start_request_timeout(target, id);
+  } else if (shim::has_handler(*target->pid, signal)) {  // an older shim does not look itself
+    target->link->send({{"do", "signal"}, {"signal", signal}, {"to", "main"}});
+    post_result(std::move(done), {});
+  } else {
+    post_result(std::move(done), failed(api::no_handler_text(signal)));
+  }
 }
 
 void Supervisor::freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done) {
@@ -96,9 +123,7 @@ void Supervisor::freeze(core::RunId run, bool frozen, std::function<void(Result<
     const std::string why = is_connected
                                 ? "another run of its job has not ended yet."
                                 : cat("the shim of run ", run.value(), " is not connected.");
-    boost::asio::post(loop_, [alive = alive_, why, done = std::move(done)] {
-      if (*alive) done(failed(why));
-    });
+    post_result(std::move(done), failed(why));
     return;
   }
   const RunPtr& target = at->second;
@@ -147,9 +172,7 @@ void Supervisor::on_response(const RunPtr& run, const boost::json::object& line)
 
 void Supervisor::fail_requests(const RunPtr& run, const std::string& why) {
   for (auto& [id, done] : std::exchange(run->pending_requests, {})) {
-    boost::asio::post(loop_, [alive = alive_, done = std::move(done), why] {
-      if (*alive) done(failed(why));
-    });
+    post_result(std::move(done), failed(why));
   }
 }
 
@@ -178,6 +201,14 @@ void Supervisor::poll_resumed(const RunPtr& run) {
   run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
     if (!stopped && *alive) poll_resumed(run);
   });
+}
+
+// The successor may have resumed and ended since the last poll: it has taken over all the same.
+// Called when its processes are gone. A successor that was stopped on request does not count.
+void Supervisor::report_if_resumed(const RunPtr& run) {
+  if (run->phase == Run::Phase::kGone || run->is_ready || run->is_stop_requested) return;
+  if (run->checkpoint.empty() || !is_current_replica(*run)) return;
+  if (has_announced(run->checkpoint, kResumedFile)) on_ready(run);
 }
 
 // The grace period of a stop; nullopt: the run's own. It is 0, so the run is killed at once, for an
@@ -209,7 +240,18 @@ bool Supervisor::is_replaced(const Run& run) const {
   const core::JobSlot slot = node.find_job(run.job);
   if (slot == core::kNoJob) return false;
   const core::Job& job = node.job(slot);
-  return job.move == core::MovePhase::kStopping && job.main.run == run.run;
+  if (job.main.run != run.run) return false;
+  const bool ended_with_successor =
+      !run.checkpoint.empty() && !job.moving() && job.ending && !job.cancelled && job.main.stopping;
+  return job.move == core::MovePhase::kStopping || ended_with_successor;
+}
+
+// Whether the run is a successor that has resumed: how it ends is how the job ends.
+bool Supervisor::has_taken_over(const Run& run) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(run.job);
+  return slot != core::kNoJob && !run.checkpoint.empty() && run.is_ready &&
+         node.job(slot).move != core::MovePhase::kRollingBack && is_current_replica(run);
 }
 
 // Whether the replica of a job that is being moved may have run.
@@ -233,9 +275,13 @@ void Supervisor::reconcile_freeze(const RunPtr& run) {
   if (slot == core::kNoJob) return;
   const core::Job& job = node.job(slot);
   if (job.replica.run == run->run) return;  // a successor is never frozen
+  if (job.main.run == run->run && job.main.stopping) return;
   const bool has_successor = successor_started(job);
   if (job.moving() && !has_successor) return;  // the move is being prepared
-  if (!has_successor && has_other_run(*run)) return retry_freeze(run, kPollInterval);
+  if (!has_successor && has_other_run(*run)) {
+    retry_freeze(run, kPollInterval);
+    return;
+  }
   if (!has_successor) remove_saved_marker(run->checkpoint);
   freeze(run->run, has_successor,
          [this, alive = alive_, weak = std::weak_ptr<Run>(run)](const Result<void>& result) {

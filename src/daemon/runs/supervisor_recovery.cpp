@@ -109,7 +109,10 @@ void Supervisor::retry_load_request(const RunPtr& run) {
   run->timer.async_wait([this, alive = alive_, run](const boost::system::error_code& stopped) {
     if (stopped || !*alive || run->phase != Run::Phase::kLinked || !run->pid) return;
     const store::RunRow* row = engine_.records().run(run->run.value());
-    if (row == nullptr || !load_request(*run, *row)) return retry_load_request(run);
+    if (row == nullptr || !load_request(*run, *row)) {
+      retry_load_request(run);
+      return;
+    }
     clear_unread_reason(engine_, run->job.value());
     on_running(run, *run->pid);
   });

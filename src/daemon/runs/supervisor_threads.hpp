@@ -3,6 +3,8 @@
 // the .cpp files of Supervisor only.
 #pragma once
 
+#include <memory>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -10,6 +12,7 @@
 #include "daemon/access/user_lookup.hpp"
 #include "daemon/runs/port_allocator.hpp"
 #include "daemon/runs/supervisor.hpp"
+#include "os/socket_owner.hpp"
 
 namespace tangram::daemon {
 
@@ -20,6 +23,7 @@ struct Supervisor::Threads {
   boost::asio::thread_pool killing{2};   // kills the processes of lost shims
   boost::asio::thread_pool removing{1};  // removes folders
   PortAllocator ports;
+  std::shared_ptr<os::SocketOwner> socket_owner = std::make_shared<os::SocketOwner>();
   int orphans = 0;
 };
 

@@ -8,7 +8,6 @@
 
 #include "base/text.hpp"
 #include "daemon/gpus/hardware.hpp"
-#include "daemon/runs/readiness_probe.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/runs/supervisor_threads.hpp"
 #include "shim/processes.hpp"
@@ -26,6 +25,8 @@ constexpr std::chrono::milliseconds kStopMargin{15'000};
 // Why a replica that ended before its move did has failed. Every user may read the reason of a
 // move, so it contains nothing that the job printed, nor its name.
 std::string why_rolled_back(const Run& run, const store::RunRow& outcome) {
+  if (!run.prepare_error.empty()) return run.prepare_error;
+  if (run.is_port_taken) return cat("its replica: ", outcome.reason);
   if (!run.stop_reason.empty()) return "its replica was not ready in time";
   if (run.is_stop_requested) return "";  // the caller of the stop gives the reason
   if (outcome.exit_signal) return cat("its replica was ended by signal ", *outcome.exit_signal);
@@ -56,19 +57,26 @@ void Supervisor::open_link(const RunPtr& run) {
 }
 
 void Supervisor::on_line(const RunPtr& run, const boost::json::object& line) {
-  if (line.contains("done")) return on_response(run, line);
+  if (line.contains("done")) {
+    on_response(run, line);
+    return;
+  }
   if (const auto* number = line.if_contains("probe")) {
     const auto* ok = line.if_contains("ok");
     const auto* detail = line.if_contains("detail");
     if (*number == run->probe_number) {
-      on_probed(run, ok != nullptr && ok->is_bool() && ok->get_bool(),
-                detail != nullptr && detail->is_string() ? std::string(detail->get_string()) : "");
+      on_probed(run, {.is_ready = ok != nullptr && ok->is_bool() && ok->get_bool(),
+                      .detail = detail != nullptr && detail->is_string()
+                                    ? std::string(detail->get_string())
+                                    : ""});
     }
     return;
   }
   const auto* state = line.if_contains("state");
   if (state == nullptr || !state->is_string()) return;
   const auto* pid = line.if_contains("pid");
+  const auto* takes_checkpoint = line.if_contains("takes_checkpoint");
+  run->takes_checkpoint = takes_checkpoint != nullptr && *takes_checkpoint == true;
   const auto* started = line.if_contains("started_us");
   if (started != nullptr && started->is_int64()) {
     run->started = store::WallTime(std::chrono::microseconds(started->get_int64()));
@@ -90,10 +98,16 @@ void Supervisor::on_running(const RunPtr& run, int pid) {
   run->pid = pid;
   hardware_.register_process(run->mig_uuid, pid);
   if (run->job == core::JobId()) return;
-  if (!run->has_request) return retry_load_request(run);
+  if (!run->has_request) {
+    retry_load_request(run);
+    return;
+  }
   reconcile_freeze(run);
   if (run->is_ready) return;
-  if (run->is_replica && !run->checkpoint.empty()) return poll_resumed(run);
+  if (run->is_replica && !run->checkpoint.empty()) {
+    poll_resumed(run);
+    return;
+  }
   if (run->kind == api::JobKind::kBatch || run->probe.kind == api::Probe::Kind::kNone) {
     on_ready(run);
     return;
@@ -128,21 +142,20 @@ void Supervisor::on_ready(const RunPtr& run) {
 }
 
 void Supervisor::probe(const RunPtr& run) {
-  const auto answer = [this, alive = alive_, weak = std::weak_ptr<Run>(run)](
-                          bool is_ready, const std::string& detail) {
+  const auto answer = [this, alive = alive_,
+                       weak = std::weak_ptr<Run>(run)](const ProbeResult& result) {
     const RunPtr self = weak.lock();
-    if (*alive && self) on_probed(self, is_ready, detail);
+    if (*alive && self) on_probed(self, result);
   };
-  const std::uint16_t port = run->port.value_or(0);
   switch (run->probe.kind) {
     case api::Probe::Kind::kNone:
       on_ready(run);
       return;
     case api::Probe::Kind::kTcp:
-      probe_tcp(loop_, port, run->probe.timeout, answer);
+      probe_tcp(loop_, probe_target(*run), run->probe.timeout, answer);
       return;
     case api::Probe::Kind::kHttp:
-      probe_http(loop_, port, run->probe.path, run->probe.timeout, answer);
+      probe_http(loop_, probe_target(*run), run->probe.path, run->probe.timeout, answer);
       return;
     case api::Probe::Kind::kCommand:
       if (run->link) run->link->send({{"do", "probe"}, {"id", ++run->probe_number}});
@@ -150,15 +163,20 @@ void Supervisor::probe(const RunPtr& run) {
   }
 }
 
-void Supervisor::on_probed(const RunPtr& run, bool is_ready, const std::string& detail) {
+void Supervisor::on_probed(const RunPtr& run, const ProbeResult& result) {
   if (run->phase != Run::Phase::kLinked || run->is_ready || run->is_stop_requested) return;
-  if (is_ready) {
+  run->has_listened = run->has_listened || result.was_answered;
+  if (result.is_ready) {
     on_ready(run);
+    return;
+  }
+  if (result.foreign_user) {
+    end_for_port(run, *result.foreign_user);
     return;
   }
   if (run->probe_until && std::chrono::steady_clock::now() >= *run->probe_until) {
     run->stop_reason = cat("it was not ready within ", api::duration_text(run->probe.deadline),
-                           detail.empty() ? "" : "; the last probe: ", detail);
+                           result.detail.empty() ? "" : "; the last probe: ", result.detail);
     send_stop(run, std::nullopt);
     return;
   }
@@ -243,6 +261,7 @@ void Supervisor::on_shim_lost(const RunPtr& run) {
       if (killed.all_gone) {
         store::RunRow outcome;
         outcome.reason = "shim lost";
+        report_if_resumed(run);
         finish_run(run, outcome, false);
         return;
       }
@@ -261,6 +280,7 @@ void Supervisor::on_shim_lost(const RunPtr& run) {
 }
 
 void Supervisor::on_exit_record(const RunPtr& run, const api::ExitRecord& record) {
+  if (record.code != 0) check_port_after_exit(*run);
   store::RunRow outcome;
   outcome.exit_code = record.code;
   outcome.exit_signal = record.signal;
@@ -269,6 +289,7 @@ void Supervisor::on_exit_record(const RunPtr& run, const api::ExitRecord& record
   outcome.reason = !run->stop_reason.empty() ? run->stop_reason : record.reason;
   if (outcome.reason.empty() && record.signal)
     outcome.reason = cat("ended by ", signal_text(*record.signal));
+  report_if_resumed(run);
   finish_run(run, outcome, record.code == 0 && !record.time_limit && run->stop_reason.empty());
 }
 
@@ -283,10 +304,12 @@ void Supervisor::finish_run(const RunPtr& run, const store::RunRow& outcome, boo
   fail_requests(run, "the run has ended.");
   hardware_.run_ended(run->gpu);
   if (run->job == core::JobId()) return;
+  const bool was_job = has_taken_over(*run);
+  const bool is_rolled_back = is_current_replica(*run) && !was_job;
   const auto note = [outcome, id = run->run.value(), job = run->job.value(),
-                     replaced = is_replaced(*run),
-                     why = is_current_replica(*run) ? why_rolled_back(*run, outcome)
-                                                    : std::string()](JobTable& records) {
+                     replaced = is_replaced(*run), was_job,
+                     why = is_rolled_back ? why_rolled_back(*run, outcome)
+                                          : std::string()](JobTable& records) {
     store::MoveRow* move = why.empty() ? nullptr : records.edit_move(job);
     if (move != nullptr && move->run == id && move->reason.empty()) move->reason = why;
     store::RunRow* row = records.edit_run(id);
@@ -299,13 +322,22 @@ void Supervisor::finish_run(const RunPtr& run, const store::RunRow& outcome, boo
       row->ended = outcome.ended ? outcome.ended : std::optional(Clock::wall());
     }
     store::JobRow* job_row = records.edit_job(job);
-    if (job_row == nullptr || job_row->run != id || job_row->over || replaced) return;
+    if (job_row == nullptr || job_row->over || replaced) return;
+    if (job_row->run != id && !was_job) return;
     job_row->exit_code = outcome.exit_code;
     job_row->exit_signal = outcome.exit_signal;
     job_row->reason = outcome.reason;
     if (outcome.started) job_row->started = outcome.started;
   };
-  engine_.post(Input{.event = core::JobExited{run->job, run->run, success}, .note = note});
+  core::Event event = core::JobExited{run->job, run->run, success};
+  if (run->is_port_taken && run->has_chosen_port) {
+    event = core::ActionFailed{.kind = core::ActionKind::kStartJob,
+                               .gpu = run->gpu,
+                               .instance = run->instance,
+                               .job = run->job,
+                               .run = run->run};
+  }
+  engine_.post(Input{.event = std::move(event), .note = note});
 }
 
 void Supervisor::end_runs_on(core::GpuId gpu) {

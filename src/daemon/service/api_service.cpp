@@ -30,7 +30,10 @@ namespace {
 // Calls `then` when the user is known, now or later, unless `owner` is gone by then.
 void await_identity(boost::asio::io_context& loop, std::uint32_t uid,
                     const std::weak_ptr<void>& owner, const std::function<void()>& then) {
-  if (user_identity_known(uid)) return then();
+  if (user_identity_known(uid)) {
+    then();
+    return;
+  }
   constexpr auto kPollInterval = std::chrono::milliseconds(10);
   const auto timer = std::make_shared<boost::asio::steady_timer>(loop, kPollInterval);
   timer->async_wait([&loop, uid, owner, then, timer](const boost::system::error_code& stopped) {

@@ -23,7 +23,7 @@ http::StoredEvent stored(const store::EventRow& row) {
   event.id = row.id;
   event.job = row.job;
   event.json = std::make_shared<const std::string>(row.event);
-  const std::string key = "\"kind\":\"";
+  const std::string key = R"("kind":")";
   const std::size_t at = event.json->find(key + row.kind + "\"");
   if (at != std::string::npos) {
     event.kind = std::string_view(*event.json).substr(at + key.size(), row.kind.size());
@@ -71,13 +71,20 @@ void EventService::publish(const std::vector<store::EventRow>& events) {
 void EventService::events(const http::Caller& caller, std::uint64_t after, std::size_t most,
                           const http::Reply<http::EventPage>& reply) {
   if (auto admitted = access_.admit(caller); !admitted) {
-    return reply(std::unexpected(admitted.error()));
+    reply(std::unexpected(admitted.error()));
+    return;
   }
   most = std::min(most, kMaxPageEvents);
   http::EventPage page;
   page.last = last_;
-  if (after >= page.last) return reply(page);
-  if (newest_.empty() || after + 1 < newest_.front().id) return older(caller, after, most, reply);
+  if (after >= page.last) {
+    reply(page);
+    return;
+  }
+  if (newest_.empty() || after + 1 < newest_.front().id) {
+    older(caller, after, most, reply);
+    return;
+  }
   const auto first = static_cast<std::ptrdiff_t>(after + 1 - newest_.front().id);
   const auto count =
       std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(most), std::ssize(newest_) - first);

@@ -24,7 +24,7 @@ bool has_reached(const store::JobRow& row, http::WaitFor what) {
 
 JobService::JobService(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
                        Supervisor& supervisor, HistoryReader& reader, const Views& views,
-                       const Access& access, Limits& limits, const Cgroups& cgroups)
+                       const Access& access, Limits& limits, Cgroups cgroups)
     : loop_(loop),
       engine_(engine),
       hardware_(hardware),
@@ -33,7 +33,7 @@ JobService::JobService(boost::asio::io_context& loop, Engine& engine, Hardware& 
       views_(views),
       access_(access),
       limits_(limits),
-      cgroups_(cgroups) {}
+      cgroups_(std::move(cgroups)) {}
 
 http::ApiHandlers JobService::handlers() {
   http::ApiHandlers handlers;

@@ -32,7 +32,7 @@ class JobService {
  public:
   JobService(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
              Supervisor& supervisor, HistoryReader& reader, const Views& views,
-             const Access& access, Limits& limits, const Cgroups& cgroups);
+             const Access& access, Limits& limits, Cgroups cgroups);
 
   [[nodiscard]] http::ApiHandlers handlers();
   // Call with jobs whose rows changed; answers requests that wait for them.

@@ -71,13 +71,17 @@ http::Answer<api::JobView> JobService::job(const Caller& caller, std::uint64_t i
 void JobService::jobs(const Caller& caller, const http::JobFilter& filter,
                       const Reply<std::vector<api::JobView>>& reply) {
   if (const auto admitted = access_.admit(caller); !admitted) {
-    return reply(std::unexpected(admitted.error()));
+    reply(std::unexpected(admitted.error()));
+    return;
   }
   std::optional<std::uint32_t> only;  // non-admins can match labels of their own jobs only
   if (filter.label && !access_.is_admin(caller)) only = caller.uid;
   JobsById found = wanted_of(engine_.records().jobs(), filter, only);
   const bool past = filter.state ? api::is_terminal(*filter.state) : filter.all;
-  if (!past) return reply(outlines(caller, found));
+  if (!past) {
+    reply(outlines(caller, found));
+    return;
+  }
   store::FinishedJobFilter wanted{
       .user = filter.user, .profile = filter.profile, .name = filter.name, .uid = only};
   if (filter.label) {
@@ -92,7 +96,10 @@ void JobService::jobs(const Caller& caller, const http::JobFilter& filter,
   };
   const auto on_result = [this, caller, found = std::move(found), most = filter.limit,
                           reply](Result<Rows> rows) mutable {
-    if (!rows) return reply(std::unexpected(unavailable(rows.error().message)));
+    if (!rows) {
+      reply(std::unexpected(unavailable(rows.error().message)));
+      return;
+    }
     // The store was read later than `found`, so its rows are newer.
     for (store::JobRow& row : *rows) found.insert_or_assign(row.id, std::move(row));
     while (found.size() > most) found.erase(found.begin());

@@ -16,6 +16,7 @@
 #include "daemon/engine/engine.hpp"
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/leases/lease_state.hpp"
+#include "daemon/log/log.hpp"
 #include "daemon/service/process_figures.hpp"
 #include "daemon/views/views.hpp"
 
@@ -279,6 +280,9 @@ void NodeMetrics::add_process(std::vector<MetricFamily>& to) {
                       own.cpu_seconds, MetricType::Counter));
   to.push_back(single("tangram_process_open_fds", "Open file descriptors of the daemon.",
                       static_cast<double>(own.open_fds)));
+  to.push_back(single("tangram_log_dropped_total",
+                      "Messages of the daemon's log that were dropped because nobody read them.",
+                      static_cast<double>(dropped_log_messages()), MetricType::Counter));
 }
 
 }  // namespace tangram::daemon

@@ -41,6 +41,7 @@ struct Field {
     kForwardedFor,
     kForwardedHost,
     kForwardedProto,
+    kForwardedOther,  // any other X-Forwarded-*, and Forwarded (RFC 7239)
   };
   std::string_view name;
   std::string_view value;
@@ -93,8 +94,8 @@ struct HeadError {
 struct Forwarded {
   std::string_view address;  // of the client
 };
-// Appends the request head to `out` as the replica gets it. `forwarded`: null to add no
-// X-Forwarded-* fields.
+// Appends the request head to `out` as the replica gets it. `forwarded`: null to remove Forwarded
+// and X-Forwarded-* fields and add none; else those of the client are trusted and completed.
 void write_head(std::string& out, const RequestHead& head, const Forwarded* forwarded);
 // Appends the response head to `out` as the client gets it. `keep_alive`: whether the client's
 // connection stays open afterwards; `is_http11`: whether the client speaks HTTP/1.1.

@@ -26,6 +26,18 @@ bool has_prefix(std::string_view name, std::string_view prefix) {
   return is_same(name.substr(0, prefix.size()), prefix);
 }
 
+// Whether a server may take the field for Forwarded or X-Forwarded-*. Interfaces derived from CGI
+// (e.g. WSGI) do not distinguish '_' from '-'.
+bool is_forwarding(std::string_view name) {
+  constexpr std::string_view kPrefix = "X-Forwarded-";
+  const auto is_same_for_cgi = [](std::string_view a, std::string_view b) {
+    const auto plain = [](char c) { return c == '_' ? '-' : lower(c); };
+    return std::ranges::equal(a, b, {}, plain, plain);
+  };
+  return is_same_for_cgi(name, "Forwarded") ||
+         is_same_for_cgi(name.substr(0, kPrefix.size()), kPrefix);
+}
+
 Field::Kind kind_of(field id, std::string_view name) {
   switch (id) {
     case field::connection:
@@ -46,6 +58,7 @@ Field::Kind kind_of(field id, std::string_view name) {
   if (is_same(name, "X-Forwarded-For")) return Field::Kind::kForwardedFor;
   if (is_same(name, "X-Forwarded-Host")) return Field::Kind::kForwardedHost;
   if (is_same(name, "X-Forwarded-Proto")) return Field::Kind::kForwardedProto;
+  if (is_forwarding(name)) return Field::Kind::kForwardedOther;
   return Field::Kind::kPlain;
 }
 
@@ -76,8 +89,8 @@ bool names_http2(std::string_view list) {
 }
 
 // Parses heads only: it never gets a byte of a body.
-template <bool is_request>
-class Parser final : public beast::http::basic_parser<is_request> {
+template <bool IsRequest>
+class Parser final : public beast::http::basic_parser<IsRequest> {
  public:
   Parser(Head& head, RequestHead* request, ResponseHead* response)
       : head_(head), request_(request), response_(response) {
@@ -171,9 +184,9 @@ std::expected<void, HeadError> read_framing(const AnyParser& parser, Head& head)
     head.framing = Framing::kChunked;
   }
   if (parser.lengths == 1) {
-    const char* const end = parser.length.data() + parser.length.size();
-    const auto [at, status] = std::from_chars(parser.length.data(), end, head.length);
-    if (status != std::errc{} || at != end)
+    const std::string_view text = parser.length;
+    const auto [at, status] = std::from_chars(text.data(), text.data() + text.size(), head.length);
+    if (status != std::errc{} || at != text.data() + text.size())
       return head_error("malformed head: Content-Length must be a number");
     head.framing = Framing::kLength;
   }

@@ -157,7 +157,31 @@ TEST(EndpointHead, GetsForwardedFieldsIfEnabled) {
                             &forwarded),
             get("X-Forwarded-Proto: https\r\nX-Forwarded-Host: h\r\nX-Forwarded-For: a, b, c, "
                 "192.0.2.7\r\n"));
-  EXPECT_EQ(relayed_request(get("X-Forwarded-For: a\r\n")), get("X-Forwarded-For: a\r\n"));
+  EXPECT_EQ(relayed_request(get("Forwarded: for=a\r\nX-Forwarded-Port: 1\r\n"), &forwarded),
+            get("Forwarded: for=a\r\nX-Forwarded-Port: 1\r\nX-Forwarded-For: 192.0.2.7\r\n"
+                "X-Forwarded-Host: x\r\nX-Forwarded-Proto: http\r\n"));
+}
+
+// A replica sees 127.0.0.1 as its client, and many servers believe these fields from there.
+TEST(EndpointHead, LosesForwardedFieldsOfTheClientUnlessEnabled) {
+  for (const std::string_view name :
+       {"Forwarded", "FORWARDED", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto",
+        "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Anything", "X_Forwarded_For",
+        "X-Forwarded_Proto", "x_forwarded_scheme"}) {
+    EXPECT_EQ(relayed_request(get(cat("A: b\r\n", name, ": c\r\nD: e\r\n"))),
+              get("A: b\r\nD: e\r\n"))
+        << name;
+  }
+  for (const std::string_view name : {"X-Forward", "X-Forwarded", "Forwarded-By", "Forward"}) {
+    const std::string kept = get(cat(name, ": c\r\n"));
+    EXPECT_EQ(relayed_request(kept), kept);
+  }
+}
+
+TEST(EndpointHead, OfAResponseKeepsForwardedFields) {
+  const std::string_view fields = "Forwarded: for=a\r\nX-Forwarded-For: b\r\n";
+  EXPECT_EQ(relayed_response(cat("HTTP/1.1 200 OK\r\n", fields, "Content-Length: 0\r\n\r\n")),
+            cat("HTTP/1.1 200 OK\r\n", fields, "Content-Length: 0\r\n\r\n"));
 }
 
 TEST(EndpointHead, OfAResponseIsWrittenTheSameWay) {

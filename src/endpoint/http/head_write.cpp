@@ -25,12 +25,25 @@ bool is_named_by_connection(const Head& head, const Field& field) {
                              [&](std::string_view name) { return is_same(name, field.name); });
 }
 
+bool is_forwarding(Field::Kind kind) {
+  return kind == Field::Kind::kForwardedFor || kind == Field::Kind::kForwardedHost ||
+         kind == Field::Kind::kForwardedProto || kind == Field::Kind::kForwardedOther;
+}
+
+// Which of the fields that say for whom a message is forwarded are passed on.
+enum class Forwarding : std::uint8_t { kAll, kAllButFor, kNone };
+
+bool is_passed(Field::Kind kind, Forwarding which) {
+  if (which == Forwarding::kAllButFor) return kind != Field::Kind::kForwardedFor;
+  return which == Forwarding::kAll || !is_forwarding(kind);
+}
+
 // Appends the fields unchanged, except for hop-by-hop ones.
-void add_fields(std::string& out, const Head& head, bool upgrades, bool without_forwarded_for) {
+void add_fields(std::string& out, const Head& head, bool upgrades, Forwarding forwarding) {
   for (const Field& field : head.fields) {
     if (field.kind == Field::Kind::kHop || is_named_by_connection(head, field)) continue;
     if (field.kind == Field::Kind::kUpgrade && !upgrades) continue;
-    if (field.kind == Field::Kind::kForwardedFor && without_forwarded_for) continue;
+    if (!is_passed(field.kind, forwarding)) continue;
     add(out, field.name, field.value);
   }
   if (upgrades) out += "Connection: Upgrade\r\n";
@@ -67,7 +80,8 @@ void write_head(std::string& out, const RequestHead& head, const Forwarded* forw
   out += head.target;
   // An HTTP/1.0 client cannot read chunks, so the replica must see the client's version.
   out += head.is_http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\nConnection: close\r\n";
-  add_fields(out, head, head.wants_upgrade, forwarded != nullptr);
+  add_fields(out, head, head.wants_upgrade,
+             forwarded != nullptr ? Forwarding::kAllButFor : Forwarding::kNone);
   if (forwarded != nullptr) add_forwarded(out, head, *forwarded);
   out += "\r\n";
 }
@@ -81,7 +95,7 @@ void write_head(std::string& out, const ResponseHead& head, bool keep_alive, boo
   out += ' ';
   out += head.reason;
   out += "\r\n";
-  add_fields(out, head, upgrades, false);
+  add_fields(out, head, upgrades, Forwarding::kAll);
   const bool is_last = head.status >= 200;
   if (is_last && !keep_alive) out += "Connection: close\r\n";
   if (is_last && keep_alive && !is_http11) out += "Connection: keep-alive\r\n";

@@ -8,7 +8,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
+#include <tuple>
 #include <unistd.h>
 
 #include <boost/asio/buffer.hpp>
@@ -29,23 +29,18 @@ void set_no_delay(int descriptor) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-iovec iovec_of(std::string_view text) {
-  return {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-}
-
 }  // namespace
 
 int Socket::adopt(int descriptor, int family) {
   const bool is_tcp = family != AF_UNIX;
   if (is_tcp) set_no_delay(descriptor);
   Status status;
-  socket_.assign(asio::generic::stream_protocol(family, is_tcp ? IPPROTO_TCP : 0), descriptor,
-                 status);
-  if (status) {
+  const asio::generic::stream_protocol protocol(family, is_tcp ? IPPROTO_TCP : 0);
+  if (socket_.assign(protocol, descriptor, status)) {
     ::close(descriptor);
     return status.value();
   }
-  socket_.non_blocking(true, status);
+  std::ignore = socket_.non_blocking(true, status);
   return 0;
 }
 
@@ -57,14 +52,14 @@ void Socket::connect(std::uint16_t port) {
     }
   };
   Status status;
-  socket_.open(asio::generic::stream_protocol(AF_INET, IPPROTO_TCP), status);
-  if (status) {  // out of descriptors: reported like a refused connection, so it is retried
+  if (socket_.open(asio::generic::stream_protocol(AF_INET, IPPROTO_TCP), status)) {
+    // Out of descriptors: reported like a refused connection, so that it is retried.
     asio::post(socket_.get_executor(), [self = shared_from_this()] {
       if (self->owner_ != nullptr) self->owner_->on_connected(*self, false);
     });
     return;
   }
-  socket_.non_blocking(true, status);
+  std::ignore = socket_.non_blocking(true, status);
   set_no_delay(socket_.native_handle());
   socket_.async_connect(asio::generic::stream_protocol::endpoint(target), connected);
 }
@@ -108,19 +103,16 @@ std::size_t Socket::send(std::string_view first, std::string_view second) {
   if (is_blocked_ || broken_ || is_half_closed_ || !socket_.is_open()) return 0;
   const std::size_t wanted = first.size() + second.size();
   if (wanted == 0) return 0;
-  std::array<iovec, 2> pieces{iovec_of(first), iovec_of(second)};
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
-  ssize_t sent = 0;
+  const std::array<asio::const_buffer, 2> pieces{asio::buffer(first), asio::buffer(second)};
+  std::size_t done = 0;
+  Status status;
   do {
-    sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  } while (sent < 0 && errno == EINTR);
-  if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+    done = socket_.send(pieces, MSG_DONTWAIT, status);
+  } while (status == asio::error::interrupted);
+  if (status && status != asio::error::try_again && status != asio::error::would_block) {
     broken_ = true;
     return 0;
   }
-  const std::size_t done = sent < 0 ? 0 : static_cast<std::size_t>(sent);
   if (sent_ != nullptr) *sent_ += done;
   if (done < wanted) wait_writable();
   return done;
@@ -138,15 +130,15 @@ void Socket::half_close() {
   if (is_half_closed_ || !socket_.is_open()) return;
   is_half_closed_ = true;
   Status ignored;
-  socket_.shutdown(AsioSocket::shutdown_send, ignored);
+  std::ignore = socket_.shutdown(AsioSocket::shutdown_send, ignored);
 }
 
 void Socket::close(bool reset) {
   owner_ = nullptr;
   if (!socket_.is_open()) return;
   Status ignored;
-  if (reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
-  socket_.close(ignored);
+  if (reset) std::ignore = socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  std::ignore = socket_.close(ignored);
 }
 
 bool relay_bytes(Socket& from, Socket& to) {

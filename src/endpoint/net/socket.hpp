@@ -4,6 +4,7 @@
 // an owner that stops calling read() stops the sender. Used on the event loop only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -16,19 +17,26 @@
 
 namespace tangram::endpoint {
 
+// How long a listening socket accepts nothing after accept() failed for want of descriptors.
+inline constexpr auto kExhaustedRetryDelay = std::chrono::milliseconds(100);
+
 class Socket : public std::enable_shared_from_this<Socket> {
  public:
   class Owner {
    public:
+    Owner() = default;
+    virtual ~Owner() = default;
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+    Owner(Owner&&) = delete;
+    Owner& operator=(Owner&&) = delete;
+
     // A read() finished: `in` has new bytes, or has_ended() is true.
     virtual void on_bytes(Socket& socket) = 0;
     // After a partial send(): more can be sent, or the connection is broken.
     virtual void on_writable(Socket& socket) = 0;
     // The result of connect().
     virtual void on_connected(Socket& socket, bool connected) = 0;
-
-   protected:
-    ~Owner() = default;
   };
 
   Socket(boost::asio::io_context& loop, Owner* owner) : socket_(loop), owner_(owner) {}
@@ -36,6 +44,8 @@ class Socket : public std::enable_shared_from_this<Socket> {
   // Takes ownership of a connected descriptor of AF_INET, AF_INET6 or AF_UNIX. Returns 0, or an
   // errno value; the descriptor is then closed.
   [[nodiscard]] int adopt(int descriptor, int family);
+  // The open descriptor; this socket keeps it.
+  [[nodiscard]] int descriptor() { return socket_.native_handle(); }
   // Starts connecting to 127.0.0.1:port; ends with on_connected().
   void connect(std::uint16_t port);
 

@@ -102,11 +102,13 @@ std::expected<Prepared, Refusal> prepare(const std::string& path, int folder) {
   if (!address) return refuse(EndpointExit::kCannotListen, address.error().message);
   auto control = open_control(folder);
   if (!control) return refuse(EndpointExit::kFailed, control.error().message);
+  const uid_t service = spec->user && ::geteuid() == 0 ? spec->user->uid : ::geteuid();
   return Prepared{*std::move(lock), *std::move(spec),
                   Relay::Parts{.address = *std::move(address),
                                .control = *std::move(control),
                                .signals = os::Descriptor(-1),
-                               .owner_uid = ::geteuid()}};
+                               .owner_uid = ::geteuid(),
+                               .service_uid = service}};
 }
 
 std::expected<void, Refusal> serve(const std::string& path, int folder, os::Descriptor& ready,
@@ -119,7 +121,7 @@ std::expected<void, Refusal> serve(const std::string& path, int folder, os::Desc
   }
   prepared->parts.signals = std::move(signals);
   limit_to_open_files(prepared->spec, log);
-  if (auto done = drop_privileges(prepared->spec.user); !done) {
+  if (auto done = drop_privileges(prepared->spec.user, log); !done) {
     log.write(done.error().message);
     return refuse(EndpointExit::kFailed, done.error().message);
   }

@@ -50,7 +50,7 @@ Result<api::EndpointSpec> read_endpoint_folder(const std::string& folder) {
 }
 
 bool is_endpoint_running(const std::string& folder) {
-  return os::is_locked(in(folder, api::kLockFile));
+  return os::lock_state(in(folder, api::kLockFile)) != os::LockState::kFree;
 }
 
 Result<os::Descriptor> lock_endpoint_folder(int folder) {

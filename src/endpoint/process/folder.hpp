@@ -28,7 +28,8 @@ enum class EndpointExit : int {
 
 [[nodiscard]] Result<api::EndpointSpec> read_endpoint_folder(const std::string& folder);
 
-// Whether an endpoint holds the lock of the folder. Only queries the lock and never takes it.
+// Whether an endpoint holds the lock of the folder; true if that cannot be told (out of
+// descriptors, I/O error). Only queries the lock and never takes it.
 [[nodiscard]] bool is_endpoint_running(const std::string& folder);
 
 // Takes the lock of `folder` (an open directory); held until the returned descriptor is closed.

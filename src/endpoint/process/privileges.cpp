@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "os/failure.hpp"
+#include "os/session_keyring.hpp"
 
 namespace tangram::endpoint {
 namespace {
@@ -54,13 +56,25 @@ api::EndpointSpec::User relay_user(const api::EndpointSpec::User& user) {
   return {.uid = kNobody, .gid = kNobody};
 }
 
+Result<void> leave_session_keyring(bool changes_user, Log& log) {
+  const int error = os::join_new_session_keyring();
+  if (error == 0) return {};
+  if (!os::may_keep_session_keyring(error, changes_user)) {
+    return failed(cat("cannot create a session keyring for the endpoint: ", os::errno_text(error)));
+  }
+  log.write(cat("keeps the daemon's session keyring: ", os::errno_text(error)));
+  return {};
+}
+
 }  // namespace
 
-Result<void> drop_privileges(const std::optional<api::EndpointSpec::User>& user) {
+Result<void> drop_privileges(const std::optional<api::EndpointSpec::User>& user, Log& log) {
+  const bool changes_user = user && ::geteuid() == 0;
+  if (auto done = leave_session_keyring(changes_user, log); !done) return done;
   for (int capability = 0; capability <= CAP_LAST_CAP; ++capability) {
     ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);  // fails without CAP_SETPCAP: nothing to drop
   }
-  if (user && ::geteuid() == 0) {
+  if (changes_user) {
     if (auto done = switch_user(relay_user(*user)); !done) return done;
   }
   if (!drop_capabilities() || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {

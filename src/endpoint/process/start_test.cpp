@@ -7,8 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "endpoint/process/privileges.hpp"
 #include "endpoint/relay/log.hpp"
 #include "tests/support/endpoint/endpoint.hpp"
+#include "tests/support/os/keyring.hpp"
+#include "tests/support/os/port_user.hpp"
 
 namespace tangram::endpoint {
 namespace {
@@ -209,10 +212,13 @@ TEST(EndpointStart, RaisesItsLimitOfOpenFilesAndKeepsToIt) {
 TEST(EndpointStart, AsRootItSwitchesToItsUserOnly) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
   constexpr std::uint32_t kNobody = 65'534;
-  Replica replica([](Peer& peer) { peer.send("served"); });
+  os::testing::PortUser replica(kNobody);
+  ASSERT_TRUE(replica.listen());
+  replica.accept();
   TestEndpoint endpoint(EndpointMode::kTcp);
   endpoint.spec.user = api::EndpointSpec::User{.uid = kNobody, .gid = kNobody};
-  endpoint.start_to(replica);
+  endpoint.start();
+  endpoint.control().route(1, replica.port());
   const std::string status = status_of(endpoint.pid());
   EXPECT_THAT(status, HasSubstr("Uid:\t65534\t65534\t65534\t65534\n"));
   EXPECT_THAT(status, HasSubstr("Gid:\t65534\t65534\t65534\t65534\n"));
@@ -221,7 +227,10 @@ TEST(EndpointStart, AsRootItSwitchesToItsUserOnly) {
   for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}) {
     EXPECT_THAT(status, HasSubstr(cat(set, ":\t0000000000000000\n")));
   }
-  EXPECT_EQ(endpoint.client().read_all(), "served<eof>");
+  const Peer client = endpoint.client();
+  client.send("hello");
+  EXPECT_THAT(client.read_until("answer"), HasSubstr("answer"));
+  EXPECT_EQ(replica.report().bytes, 5U);
   EXPECT_THAT(endpoint.log(), HasSubstr("route: run 1"));  // written after dropping privileges
   endpoint.control().end(0);
   EXPECT_EQ(endpoint.wait(), EndpointExit::kDone);
@@ -252,6 +261,38 @@ TEST(EndpointStart, WithoutAUserItKeepsNoCapability) {
   for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"}) {
     EXPECT_THAT(status, HasSubstr(cat(set, ":\t0000000000000000\n")));
   }
+}
+
+TEST(EndpointPrivileges, TheSessionKeyringOfTheDaemonIsLeft) {
+  if (!os::testing::join_session_keyring()) GTEST_SKIP() << "this machine has no keyrings";
+  const long key = os::testing::add_session_key("tangram-test", "daemon-secret");
+  ASSERT_EQ(os::testing::read_key(key), "daemon-secret");
+  const os::testing::Folder base;
+  const os::Descriptor folder(::open(base.at("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    Log log(folder.get());
+    const bool is_dropped = drop_privileges(std::nullopt, log).has_value();
+    ::_exit(is_dropped && os::testing::read_key(key) == cat("errno ", EACCES) ? 0 : 1);
+  }
+  EXPECT_EQ(os::testing::wait_for_end(pid), 0);
+  EXPECT_FALSE(base.has("log") && base.read("log").find("keyring") != std::string::npos);
+}
+
+TEST(EndpointStart, ServesWhereKeyringsAreRefusedAndLogsIt) {
+  for (const int error : {ENOSYS, EPERM}) {
+    TestEndpoint endpoint(EndpointMode::kTcp);
+    const auto refuse = [error] { os::testing::refuse_keyctl(error); };
+    EXPECT_EQ(endpoint.start(refuse).at("ready"), json::value(true));
+    EXPECT_THAT(endpoint.log(), HasSubstr("session keyring"));
+  }
+}
+
+TEST(EndpointStart, IsRefusedIfItCannotLeaveTheSessionKeyring) {
+  TestEndpoint endpoint(EndpointMode::kTcp);
+  const auto refuse = [] { os::testing::refuse_keyctl(ENOMEM); };
+  EXPECT_THAT(error_of(endpoint.start(refuse)), HasSubstr("cannot create a session keyring"));
+  EXPECT_EQ(endpoint.wait(), EndpointExit::kFailed);
 }
 
 TEST(EndpointLog, IsBoundedAndKeepsTheNewest) {

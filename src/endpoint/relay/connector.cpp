@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 
 namespace tangram::endpoint {
 namespace {
@@ -22,6 +23,7 @@ constexpr milliseconds kHalfCloseGrace{1'000};
 void Connector::start() {
   stage_ = Stage::kIdle;
   abandoned_since_.reset();
+  is_foreign_ = false;
   proceed();
 }
 
@@ -32,7 +34,8 @@ void Connector::proceed() {
     context_.routes.wait(exchange_);
     if (stage_ != Stage::kNoRoute && stage_ != Stage::kQueued) deadline_ = now + context_.spec.wait;
     stage_ = Stage::kNoRoute;
-    return context_.connect_throttle.release(*this);
+    context_.connect_throttle.release(*this);
+    return;
   }
   if (!context_.connect_throttle.try_acquire(*this)) {
     context_.routes.wait(exchange_);
@@ -71,7 +74,8 @@ void Connector::on_route() {
 
 std::shared_ptr<Socket> Connector::on_connected(bool connected) {
   std::shared_ptr<Socket> socket = std::exchange(socket_, nullptr);
-  if (connected) {
+  is_foreign_ = connected && !is_of_service(*socket);
+  if (connected && !is_foreign_) {
     stage_ = Stage::kIdle;
     context_.connect_throttle.release(*this);
     return socket;
@@ -79,6 +83,15 @@ std::shared_ptr<Socket> Connector::on_connected(bool connected) {
   socket->close();
   back_off();
   return nullptr;
+}
+
+bool Connector::is_of_service(Socket& socket) {
+  const auto owner = context_.socket_owner.of_peer(socket.descriptor());
+  if (owner && *owner == context_.service_uid) return true;
+  context_.on_foreign_replica(
+      owner ? cat("port ", route_.port, " of run ", route_.run, " is in use by uid ", *owner)
+            : cat("run ", route_.run, ": ", owner.error().message));
+  return false;
 }
 
 void Connector::back_off() {

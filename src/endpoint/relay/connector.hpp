@@ -1,7 +1,8 @@
 // Connector: gets a session its connection to the replica. It waits for a route and for a slot of
 // the ConnectThrottle, connects, and retries with back-off if the replica refuses, each time with
 // the current route. Nothing is sent before the connection is made, so the client notices none of
-// this.
+// this. A connection counts as refused unless the socket that accepted it is the service's user's:
+// while a replica starts, and after it died, any user may listen on its port.
 #pragma once
 
 #include <chrono>
@@ -33,6 +34,8 @@ class Connector {
   [[nodiscard]] const Route& route() const { return route_; }
   [[nodiscard]] bool is_connecting() const { return stage_ != Stage::kIdle; }
   [[nodiscard]] bool has_no_route() const { return stage_ == Stage::kNoRoute; }
+  // Whether the latest attempt reached a program that is not, or may not be, the service's.
+  [[nodiscard]] bool is_foreign() const { return is_foreign_; }
   // Whether the time to wait for a replica (spec.wait) or to connect (spec.connect) has passed.
   [[nodiscard]] bool has_timed_out(Moment now) const { return is_connecting() && now >= deadline_; }
   // Whether the client closed its connection before anything was sent to a replica. A half-closed
@@ -50,6 +53,7 @@ class Connector {
   [[nodiscard]] bool is_unanswered(Moment before) const {
     return stage_ == Stage::kConnecting && attempt_ <= before;
   }
+  [[nodiscard]] bool is_of_service(Socket& socket);
   void reconnect();
   void back_off();
 
@@ -60,7 +64,8 @@ class Connector {
   Route route_{};
   ConnectThrottle::Slot slot_{};
   Moment deadline_{};
-  Moment attempt_{};                       // start of the latest attempt
+  Moment attempt_{};  // start of the latest attempt
+  bool is_foreign_ = false;
   std::optional<Moment> abandoned_since_;  // when the client's FIN was first seen
   std::chrono::milliseconds next_backoff_{};
   std::shared_ptr<Socket> socket_;

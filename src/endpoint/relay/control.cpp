@@ -14,8 +14,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto kExhaustedRetryDelay = std::chrono::milliseconds(100);
-
 bool is_trusted(int socket, uid_t user) {
   ucred peer{};
   socklen_t size = sizeof(peer);
@@ -37,7 +35,7 @@ class Control::Client final : public std::enable_shared_from_this<Client>, publi
       : control_(control), id_(id), socket_(std::move(socket)) {
     socket_->set_owner(this);
   }
-  ~Client() { socket_->close(); }
+  ~Client() override { socket_->close(); }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   Client(Client&&) = delete;
@@ -59,9 +57,13 @@ class Control::Client final : public std::enable_shared_from_this<Client>, publi
     if (!control_.clients_.contains(id_)) return;
     if (socket_->in.size() > kMaxLine) {
       control_.send(id_, R"({"error":"line too long: the limit is 65536 bytes; disconnecting"})");
-      return control_.drop(id_);
+      control_.drop(id_);
+      return;
     }
-    if (socket_->has_ended()) return control_.drop(id_);
+    if (socket_->has_ended()) {
+      control_.drop(id_);
+      return;
+    }
     read();
   }
   void on_writable(Socket& /*wire*/) override {

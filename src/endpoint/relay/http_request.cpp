@@ -59,8 +59,8 @@ void HttpSession::begin_request(std::size_t head_size) {
   has_partial_head_ = false;
   if (!read) {
     const bool is_connect = read.error().status == 501;
-    return refuse(read.error().status, is_connect ? "no-tunnel" : "bad-request",
-                  read.error().detail);
+    refuse(read.error().status, is_connect ? "no-tunnel" : "bad-request", read.error().detail);
+    return;
   }
   request_ =
       RequestState{.request_body = Body(head.framing, head.length),
@@ -115,12 +115,16 @@ void HttpSession::relay_request() {
   // ends. Output that a retry may need is kept.
   if (!to_replica_.flush(*client_, *replica_)) request_.is_replica_reading = false;
   if (!request_.is_replica_reading && !to_replica_.is_held()) to_replica_.discard(*client_);
-  if (client_->has_failed()) return close(Outcome::kBroken, false);
+  if (client_->has_failed()) {
+    close(Outcome::kBroken, false);
+    return;
+  }
   if (!client_->has_ended()) return;
   if (!request_.request_body.is_complete()) {
     // The request stays incomplete: reset, so that the replica does not take it for a whole one.
     replica_->close(true);
-    return close(Outcome::kBroken, false);
+    close(Outcome::kBroken, false);
+    return;
   }
   if (to_replica_.empty() && client_->in.empty()) replica_->half_close();
 }

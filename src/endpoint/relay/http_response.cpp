@@ -18,7 +18,8 @@ void HttpSession::relay_response() {
   }
   read_response_heads();
   if (stage_ == Stage::kTunnel) {
-    return relay_tunnel();
+    relay_tunnel();
+    return;
   }
   if (stage_ != Stage::kRelaying) return;
   if (request_.has_response) {
@@ -26,12 +27,15 @@ void HttpSession::relay_response() {
   }
   if (!to_client_.flush(*replica_, *client_)) {
     // The client is gone: closing lets the replica stop working on the request.
-    return close(Outcome::kBroken, false);
+    close(Outcome::kBroken, false);
+    return;
   }
   // While a slow client reads, the replica's connection idles and may be closed: do not pool it.
   if (!to_client_.empty()) request_.keeps_replica = false;
-  if (request_.response_body.is_broken() && to_client_.empty())
-    return abort_exchange(Outcome::kBroken);
+  if (request_.response_body.is_broken() && to_client_.empty()) {
+    abort_exchange(Outcome::kBroken);
+    return;
+  }
   if (replica_->has_ended()) on_replica_end();
 }
 
@@ -113,9 +117,10 @@ void HttpSession::on_replica_end() {
       context_.keep_alive_pool.mark_unreliable();
     }
     if (retry()) return;
-    return refuse(502, "broken-off",
-                  "the replica closed the connection without a response; the request may have "
-                  "been executed");
+    refuse(502, "broken-off",
+           "the replica closed the connection without a response; the request may have "
+           "been executed");
+    return;
   }
   if (request_.response_body.is_complete()) return;
   if (request_.response_body.framing() == Framing::kUntilClose && !replica_->has_failed()) {
@@ -144,7 +149,10 @@ void HttpSession::finish_exchange() {
   if (keeps_replica) context_.keep_alive_pool.put(std::exchange(replica_, nullptr));
   release_replica(Outcome::kFinished);
   to_replica_.reset();
-  if (!request_.keeps_client || context_.is_ending || !is_request_complete) return linger();
+  if (!request_.keeps_client || context_.is_ending || !is_request_complete) {
+    linger();
+    return;
+  }
   request_ = {};
   stage_ = Stage::kHead;
   const Moment now = steady_clock::now();

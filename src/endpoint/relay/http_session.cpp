@@ -113,24 +113,31 @@ void HttpSession::check(Moment now) {
   const auto self = shared_from_this();
   if (stage_ == Stage::kConnecting && connector_.has_timed_out(now)) {
     refuse(503, "no-replica",
-           connector_.has_no_route()
-               ? "the service has no replica at the moment; try again later"
+           connector_.has_no_route() ? "the service has no replica at the moment; try again later"
+           : connector_.is_foreign()
+               ? "the port of the service's replica is in use by another user; try again later"
                : "the service's replica does not accept connections; try again later");
-    return advance();
+    advance();
+    return;
   }
   if (stage_ == Stage::kConnecting && connector_.is_abandoned(*client_, now)) {
-    return close(Outcome::kNotStarted, false);
+    close(Outcome::kNotStarted, false);
+    return;
   }
   if (now < deadline_ || stage_ == Stage::kConnecting || stage_ == Stage::kClosed) return;
   if (stage_ == Stage::kHead && has_partial_head_) {
     refuse(408, "too-slow", "timed out waiting for the request header");
-    return advance();
+    advance();
+    return;
   }
   cut();
 }
 
 void HttpSession::wind_down() {
-  if (stage_ == Stage::kHead) return close(Outcome::kNotStarted, false);
+  if (stage_ == Stage::kHead) {
+    close(Outcome::kNotStarted, false);
+    return;
+  }
   if (stage_ != Stage::kConnecting || !connector_.has_no_route()) return;
   refuse(503, "no-replica", "the service is shutting down and has no replica");
   advance();
@@ -145,7 +152,8 @@ void HttpSession::cut() {
   const auto self = shared_from_this();
   if (stage_ == Stage::kRelaying) {
     abort_exchange(Outcome::kCut);
-    return advance();
+    advance();
+    return;
   }
   drop();
 }
@@ -153,8 +161,9 @@ void HttpSession::cut() {
 void HttpSession::abort_exchange(Outcome outcome) {
   if (!request_.has_response) {
     release_replica(outcome);
-    return answer_last(502, "broken-off",
-                       "the replica did not respond in time; the request may have been executed");
+    answer_last(502, "broken-off",
+                "the replica did not respond in time; the request may have been executed");
+    return;
   }
   // A response that ends with the connection can only be marked incomplete by a reset.
   const bool reset = request_.response_body.framing() == Framing::kUntilClose;
@@ -187,7 +196,8 @@ void HttpSession::linger() {
 // rest of the input is read and discarded.
 void HttpSession::continue_lingering() {
   if (!to_client_.flush(*client_, *client_) || client_->has_failed()) {
-    return close(Outcome::kNotStarted, false);
+    close(Outcome::kNotStarted, false);
+    return;
   }
   if (!to_client_.empty()) return;
   client_->half_close();
@@ -201,7 +211,10 @@ void HttpSession::relay_tunnel() {
   const bool is_intact = to_replica_.flush(*client_, *replica_) &&
                          to_client_.flush(*replica_, *client_) && !client_->has_failed() &&
                          !replica_->has_failed();
-  if (!is_intact) return close(Outcome::kBroken, true);
+  if (!is_intact) {
+    close(Outcome::kBroken, true);
+    return;
+  }
   if (client_->has_ended() && to_replica_.empty()) replica_->half_close();
   if (replica_->has_ended() && to_client_.empty()) client_->half_close();
   if (client_->is_half_closed() && replica_->is_half_closed()) close(Outcome::kFinished, false);

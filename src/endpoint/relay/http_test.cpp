@@ -196,6 +196,15 @@ TEST_F(EndpointHttp, ClientsOfHttp10AreServed) {
   EXPECT_THAT(chunks.read_all(), StartsWith("HTTP/1.1 502 "));
 }
 
+TEST_F(EndpointHttp, RemovesForwardedFieldsOfTheClient) {
+  HttpReplica replica("ok");
+  start(replica);
+  const Peer client = endpoint_.client();
+  client.send(get("/", "X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.1\r\nA: b\r\n"));
+  EXPECT_EQ(read_message(client), response("ok"));
+  EXPECT_EQ(replica.seen().at(0), get("/", "A: b\r\n"));
+}
+
 TEST_F(EndpointHttp, AddsForwardedFields) {
   HttpReplica replica("ok");
   endpoint_.spec.forwarded = true;

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
@@ -18,7 +19,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto kExhaustedRetryDelay = std::chrono::milliseconds(100);
 constexpr int kMaxAcceptsPerTurn = 64;  // then other handlers of the loop get their turn
 
 struct SocketAddress {
@@ -142,7 +142,7 @@ void Listener::resume() {
 
 void Listener::close() {
   boost::system::error_code ignored;
-  socket_.close(ignored);
+  std::ignore = socket_.close(ignored);
   pause_.cancel();
 }
 
@@ -158,10 +158,14 @@ void Listener::accept_all() {
     const int taken = ::accept4(socket_.native_handle(), address.generic(), &address.size,
                                 SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (taken >= 0) {
-      if (!callbacks_.on_accepted({taken, address.family(), text_of(address)})) return pause();
+      if (!callbacks_.on_accepted({taken, address.family(), text_of(address)})) {
+        pause();
+        return;
+      }
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       callbacks_.on_exhausted(errno);
-      return pause();
+      pause();
+      return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       break;
     }

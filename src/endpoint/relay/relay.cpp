@@ -52,6 +52,7 @@ Relay::Relay(const api::EndpointSpec& spec, Log& log, Parts parts)
       port_(parts.address.port),
       context_{.loop = loop_,
                .spec = spec,
+               .service_uid = parts.service_uid,
                .routes = Routes(loop_, {.drained = [this](const Drained& d) { on_drained(d); },
                                         .changed = [this] { context_.keep_alive_pool.clear(); }})},
       control_(loop_, std::move(parts.control), parts.owner_uid,
@@ -66,6 +67,9 @@ Relay::Relay(const api::EndpointSpec& spec, Log& log, Parts parts)
       tick_(loop_),
       shutdown_timer_(loop_) {
   context_.on_session_closed = [this](Session& session) { on_session_closed(session); };
+  context_.on_foreign_replica = [this](const std::string& why) {
+    log_rarely(foreign_logged_, cat(why, "; nothing is sent there"));
+  };
   context_.keep_alive_pool.set_capacity(max_pooled_connections(spec.most_connections));
   watch_signals();
 }
@@ -94,7 +98,10 @@ void Relay::on_line(ClientId client, std::string_view line) {
 void Relay::execute(ClientId client, std::int64_t id, const RouteCommand& command) {
   // Answer first: a run that is drained at once is reported after it.
   control_.send(client, json::serialize(json::object{{"done", id}}));
-  if (context_.routes.current() == command.route) return context_.routes.repeat_last_report();
+  if (context_.routes.current() == command.route) {
+    context_.routes.repeat_last_report();
+    return;
+  }
   log_.write(cat("route: run ", command.route.run, " on port ", command.route.port, ", ",
                  context_.routes.active(), " in flight, drain timeout ", command.drain.count(),
                  " ms"));

@@ -32,6 +32,7 @@ class Relay {
     os::Descriptor control;
     os::Descriptor signals;  // a signalfd: any signal from it ends the endpoint
     uid_t owner_uid = 0;     // the user who started the endpoint; may use the control socket
+    uid_t service_uid = 0;   // the user whom the service's replicas run as
   };
   Relay(const api::EndpointSpec& spec, Log& log, Parts parts);
 
@@ -73,6 +74,7 @@ class Relay {
   std::optional<Moment> exhausted_logged_;
   std::optional<Moment> full_logged_;
   std::optional<Moment> displaced_logged_;
+  std::optional<Moment> foreign_logged_;
 };
 
 }  // namespace tangram::endpoint

@@ -16,6 +16,7 @@
 #include "endpoint/http/keep_alive_pool.hpp"
 #include "endpoint/relay/connect_throttle.hpp"
 #include "endpoint/relay/routes.hpp"
+#include "os/socket_owner.hpp"
 
 namespace tangram::endpoint {
 
@@ -28,8 +29,10 @@ class Session;
 struct RelayContext {
   boost::asio::io_context& loop;
   const api::EndpointSpec& spec;
+  std::uint32_t service_uid;  // whom replicas run as: no other user's socket gets a byte
   api::EndpointCounts counts{};
   Routes routes;
+  os::SocketOwner socket_owner{};
   KeepAlivePool keep_alive_pool{};
   ConnectThrottle connect_throttle{loop};
   std::list<Session*> idle_sessions{};  // longest idle first
@@ -38,6 +41,8 @@ struct RelayContext {
   RequestHead request{};
   ResponseHead response{};
   std::function<void(Session&)> on_session_closed{};  // releases the session
+  // A connection to a replica's port was dropped, because it led to somebody else, or may have.
+  std::function<void(const std::string& why)> on_foreign_replica{};
 
   // Detaches the exchange from its run, if it has one, and counts the outcome.
   void detach(Exchange& exchange, Outcome outcome) {

@@ -21,8 +21,10 @@ class TcpSession final : public Session, public Socket::Owner {
     client_->read(kMaxBuffer);
   }
   void check(Moment now) override {
-    if (connector_.has_timed_out(now) || connector_.is_abandoned(*client_, now))
-      return end(Outcome::kNotStarted, false);
+    if (connector_.has_timed_out(now) || connector_.is_abandoned(*client_, now)) {
+      end(Outcome::kNotStarted, false);
+      return;
+    }
     if (replica_ && now >= idle_deadline_) cut();
   }
   void wind_down() override {
@@ -35,8 +37,14 @@ class TcpSession final : public Session, public Socket::Owner {
  private:
   void on_bytes(Socket& /*wire*/) override {
     const auto self = shared_from_this();
-    if (replica_) return advance();
-    if (client_->has_failed()) return end(Outcome::kNotStarted, false);
+    if (replica_) {
+      advance();
+      return;
+    }
+    if (client_->has_failed()) {
+      end(Outcome::kNotStarted, false);
+      return;
+    }
     client_->read(kMaxBuffer);
   }
   void on_writable(Socket& /*wire*/) override {
@@ -55,9 +63,14 @@ class TcpSession final : public Session, public Socket::Owner {
     idle_deadline_ = context_.idle_deadline();
     const bool up = relay_bytes(*client_, *replica_);
     const bool down = relay_bytes(*replica_, *client_);
-    if (!up || !down) return end(Outcome::kBroken, true);
-    if (client_->is_half_closed() && replica_->is_half_closed())
-      return end(Outcome::kFinished, false);
+    if (!up || !down) {
+      end(Outcome::kBroken, true);
+      return;
+    }
+    if (client_->is_half_closed() && replica_->is_half_closed()) {
+      end(Outcome::kFinished, false);
+      return;
+    }
     client_->read(kMaxBuffer);
     replica_->read(kMaxBuffer);
   }

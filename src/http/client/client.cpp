@@ -30,8 +30,6 @@ std::unexpected<Error> unavailable(std::string message) {
   return std::unexpected(Error{ErrorCode::kUnavailable, std::move(message)});
 }
 
-Status system_status(int number) { return {number, boost::system::system_category()}; }
-
 ErrorCode code_of(int status) {
   if (status == 404) return ErrorCode::kNotFound;
   if (status == 429 || status == 503) return ErrorCode::kUnavailable;

@@ -46,9 +46,7 @@ bool is_number(const std::string& host) {
 }
 
 // A BIO of our own: OpenSSL's socket BIO uses write(), which can kill the process with SIGPIPE.
-int fd_of(BIO* bio) {
-  return static_cast<int>(reinterpret_cast<std::intptr_t>(::BIO_get_data(bio)));
-}
+int fd_of(BIO* bio) { return *static_cast<const int*>(::BIO_get_data(bio)); }
 
 int bio_result(BIO* bio, ssize_t count, bool reading) {
   ::BIO_clear_retry_flags(bio);
@@ -72,7 +70,8 @@ long bio_control(BIO* /*bio*/, int command, long /*number*/, void* /*data*/) {
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-BIO* bio_of(int fd) {
+// `fd` must outlive the BIO.
+BIO* bio_of(int& fd) {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tangram");
     ::BIO_meth_set_write(made, bio_write);
@@ -81,7 +80,7 @@ BIO* bio_of(int fd) {
     return made;
   }();
   BIO* bio = ::BIO_new(method);
-  ::BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+  ::BIO_set_data(bio, &fd);
   ::BIO_set_init(bio, 1);
   return bio;
 }
@@ -111,7 +110,7 @@ Result<int> connect_tcp(const os::TcpAddress& address) {
 
 }  // namespace
 
-Result<void> ClientSocket::connect_unix(const std::string& path) {
+Result<void> ClientSocket::connect_unix(const std::string& path) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {

@@ -14,10 +14,6 @@
 namespace tangram::http {
 namespace {
 
-boost::system::error_code system_status(int number) {
-  return {number, boost::system::system_category()};
-}
-
 int size_of(std::size_t size) { return static_cast<int>(std::min(size, std::size_t{1} << 30U)); }
 
 }  // namespace

@@ -18,6 +18,10 @@ struct ssl_ctx_st;
 
 namespace tangram::http {
 
+[[nodiscard]] inline boost::system::error_code system_status(int number) {
+  return {number, boost::system::system_category()};
+}
+
 class ClientSocket {
  public:
   using Status = boost::system::error_code;
@@ -76,7 +80,7 @@ class ClientSocket {
   };
   ClientSocket(int fd, int stop) : fd_(fd), stop_(stop) {}
 
-  [[nodiscard]] Result<void> connect_unix(const std::string& path);
+  [[nodiscard]] Result<void> connect_unix(const std::string& path) const;
   [[nodiscard]] Result<void> start_tls(const std::string& host, const ClientOptions& options);
   [[nodiscard]] std::string tls_reason(const Status& failure) const;
   [[nodiscard]] Attempt attempt_of(long count, short plain_wants) const;

@@ -6,13 +6,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 #include "api/run_spec.hpp"
 #include "base/text.hpp"
+#include "os/lock.hpp"
 
 namespace tangram::http {
 namespace {
@@ -47,13 +47,16 @@ std::uint64_t size_of(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-// Whether the run's shim is alive: it holds the lock until it exits.
-bool is_locked(const std::string& path) {
+// Whether the run has an exit record, which is written after its last output. The exit file is full
+// of NUL bytes before that. A file that cannot be read has none.
+bool has_exit_record(const std::string& run_folder) {
+  const std::string path = cat(run_folder, '/', api::kExitFile);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
-  const bool locked = ::flock(fd, LOCK_SH | LOCK_NB) != 0;
+  char first = '\0';
+  const bool has_record = ::pread(fd, &first, 1, 0) == 1 && first != '\0';
   ::close(fd);
-  return locked;
+  return has_record;
 }
 
 template <class T>
@@ -208,16 +211,18 @@ std::optional<LogReader::File> LogReader::successor() {
 
 bool LogReader::waits_for_run() const {
   const std::string run = folder();
-  return run.empty() || size_of(cat(run, '/', api::kExitFile)) > 0;
+  return run.empty() || has_exit_record(run);
 }
 
 bool LogReader::has_run_ended() const {
   if (at_.run >= source_.folders.size()) return false;
   if (source_.folders.size() - at_.run == 1) return false;  // the last run
   if (source_.is_complete) return true;
+  // A shim that was killed leaves no record, but holds the lock no more. A lock that cannot be
+  // queried says nothing: the run may be writing.
   const std::string& folder = source_.folders[at_.run];
-  return size_of(cat(folder, '/', api::kExitFile)) > 0 ||
-         !is_locked(cat(folder, '/', api::kLockFile));
+  return has_exit_record(folder) ||
+         os::lock_state(cat(folder, '/', api::kLockFile)) == os::LockState::kFree;
 }
 
 bool LogReader::advance(const std::optional<File>& next, bool has_ended) {

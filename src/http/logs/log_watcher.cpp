@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <sys/inotify.h>
+#include <tuple>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -36,7 +37,7 @@ class LogWatcher::Instance : public std::enable_shared_from_this<Instance> {
 
   void close() {
     boost::system::error_code ignored;
-    descriptor_.close(ignored);
+    std::ignore = descriptor_.close(ignored);
     callbacks_.clear();
   }
   [[nodiscard]] std::size_t folders() const { return callbacks_.size(); }

@@ -1,7 +1,6 @@
 // Logs: reading, following across rotation and runs, resuming after a broken connection.
 #include <algorithm>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -9,6 +8,8 @@
 
 #include "http/client/client.hpp"
 #include "http/logs/log_reader.hpp"
+#include "os/descriptor.hpp"
+#include "os/lock.hpp"
 #include "tests/support/http/daemon.hpp"
 #include "tests/support/http/raw_socket.hpp"
 
@@ -218,8 +219,9 @@ TEST_F(Logs, WaitForARunThatStillWrites) {
   const fs::path original = daemon_.add_run(id_);
   append(original / "stdout.log", "1");
   append(original / "lock", "");
-  const int lock = ::open((original / "lock").c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  append(original / "exit", std::string(4'096, '\0'));  // as the shim reserves it
+  std::optional<os::Descriptor> lock(::open((original / "lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(os::take_lock(lock->get()), 0);
   LogReader reader("stdout.log");
   const fs::path replica = daemon_.add_run(id_);
   append(replica / "stdout.log", "3");
@@ -229,7 +231,31 @@ TEST_F(Logs, WaitForARunThatStillWrites) {
   EXPECT_FALSE(reader.read(buffer).has_value());
   append(original / "stdout.log", "2");
   EXPECT_EQ(reader.read(buffer)->size, 1U);
-  ::close(lock);
+  EXPECT_FALSE(reader.read(buffer).has_value());
+  lock.reset();
+  EXPECT_EQ(reader.read(buffer)->at.run, 1U);
+  EXPECT_EQ(buffer[0], '3');
+}
+
+// A lock that cannot be queried (here a symbolic link, which is not opened) does not end a run, but
+// its exit record does.
+TEST_F(Logs, WaitForARunWhoseLockCannotBeQueried) {
+  const fs::path original = daemon_.add_run(id_);
+  append(original / "stdout.log", "1");
+  append(original / "exit", std::string(4'096, '\0'));
+  fs::create_symlink(original / "stdout.log", original / "lock");
+  const fs::path replica = daemon_.add_run(id_);
+  append(replica / "stdout.log", "3");
+  LogReader reader("stdout.log");
+  reader.set_source(daemon_.job(id_).logs);
+  std::vector<char> buffer(100);
+  EXPECT_EQ(reader.read(buffer)->size, 1U);
+  EXPECT_FALSE(reader.read(buffer).has_value());
+  EXPECT_FALSE(reader.waits_for_run());
+  append(original / "stdout.log", "2");
+  EXPECT_EQ(reader.read(buffer)->size, 1U);
+  std::fstream(original / "exit", std::ios::in | std::ios::out) << "{}";
+  EXPECT_TRUE(reader.waits_for_run());
   EXPECT_EQ(reader.read(buffer)->at.run, 1U);
   EXPECT_EQ(buffer[0], '3');
 }

@@ -18,8 +18,8 @@ enum class Needs : std::uint8_t { kNothing, kRead, kWrite, kAdmin };
 struct Route {
   std::string_view method;
   std::string_view pattern;  // "/v1/jobs/{id}"; {id} is a number
-  Needs needs;
   Handler handler;
+  Needs needs;
   DurabilityNeed durability = DurabilityNeed::kAll;
 };
 [[nodiscard]] std::span<const Route> routes();

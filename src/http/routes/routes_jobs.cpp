@@ -123,7 +123,7 @@ Result<int> signal_in(const json::value& document) {
   const json::object* object = document.if_object();
   const json::value* signal = object == nullptr ? nullptr : object->if_contains("signal");
   if (signal == nullptr || object->size() != 1) {
-    return invalid("missing signal: send {\"signal\": \"TERM\"} or {\"signal\": 15}");
+    return invalid(R"(missing signal: send {"signal": "TERM"} or {"signal": 15})");
   }
   if (signal->is_string()) {
     return api::parse_signal({signal->get_string().data(), signal->get_string().size()});
@@ -169,7 +169,10 @@ Outcome post_job(const ApiHandlers& handlers, const Request& request) {
   return defer([&handlers, caller = request.caller, job = *job,
                 key = std::move(*key)](const Respond& respond) {
     handlers.submit(caller, job, key, [respond](const Answer<ApiHandlers::Submitted>& made) {
-      if (!made) return respond(problem_response(made.error()));
+      if (!made) {
+        respond(problem_response(made.error()));
+        return;
+      }
       Response response = json_response(json::object{{"id", made->id}}, made->replayed ? 200 : 201);
       response.headers.emplace_back("Location", cat("/v1/jobs/", made->id));
       response.what = cat("job=", made->id);

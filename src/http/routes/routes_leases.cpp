@@ -84,7 +84,10 @@ Outcome post_lease(const ApiHandlers& handlers, const Request& request) {
   }
   const auto start = [&handlers, caller = request.caller, lease = *lease](const Respond& respond) {
     return handlers.acquire(caller, lease, [respond](const Answer<ApiHandlers::Acquired>& made) {
-      if (!made) return respond(problem_response(made.error()));
+      if (!made) {
+        respond(problem_response(made.error()));
+        return;
+      }
       Response response = json_response(to_json(made->lease), made->existing ? 200 : 201);
       response.headers.emplace_back("Location", cat("/v1/leases/", made->lease.id));
       response.what = what_of(made->lease);
@@ -119,8 +122,14 @@ Outcome delete_leases(const ApiHandlers& handlers, const Request& request) {
     handlers.release_by_key(
         caller, key.key, key.uid,
         [respond](const Answer<std::optional<ApiHandlers::Released>>& released) {
-          if (!released) return respond(problem_response(released.error()));
-          if (!*released) return respond(Response{204, "", "", {}, "none open"});
+          if (!released) {
+            respond(problem_response(released.error()));
+            return;
+          }
+          if (!*released) {
+            respond(Response{204, "", "", {}, "none open"});
+            return;
+          }
           Response response = response_of_release(**released);
           response.what = what_of((*released)->lease);
           respond(std::move(response));

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <sys/socket.h>
+#include <tuple>
 
 namespace tangram::http {
 namespace {
@@ -26,7 +27,7 @@ void Acceptor::start() {
 
 void Acceptor::close() {
   boost::system::error_code ignored;
-  descriptor_.close(ignored);
+  std::ignore = descriptor_.close(ignored);
   retry_.cancel();
 }
 
@@ -37,7 +38,8 @@ void Acceptor::accept_pending() {
     if (accepted >= 0) {
       on_accept_(accepted);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return retry_later();
+      retry_later();
+      return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       break;
     }

@@ -70,11 +70,11 @@ std::string zeros(std::size_t count) {
 TEST(Bounds, OfTheValuesInABody) {
   EXPECT_EQ(read(zeros(99'999))->as_array().size(), 99'999U);  // plus the array itself
   for (const std::string& text : {zeros(100'000), cat('{', std::string(100'000, ',')),
-                                  std::string(200'000, '['), cat("[\"\\\\\"", zeros(100'000))}) {
+                                  std::string(200'000, '['), cat(R"(["\\")", zeros(100'000))}) {
     EXPECT_THAT(read(text).error().detail, HasSubstr("more than 100000 values"));
   }
   // Text inside strings does not count.
-  const std::string text = cat("\"\\\"", std::string(200'000, ','), "\\\\\"");
+  const std::string text = cat(R"("\")", std::string(200'000, ','), R"(\\")");
   EXPECT_EQ(read(text)->as_string().size(), 200'002U);
   EXPECT_TRUE(read(cat(std::string(32, '['), std::string(32, ']'))).has_value());
   EXPECT_EQ(read(cat(std::string(33, '['), std::string(33, ']'))).error().status, 400);

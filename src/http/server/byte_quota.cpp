@@ -12,7 +12,8 @@ std::shared_ptr<void> ByteQuota::try_acquire(const std::string& client_key, std:
   return {this, [this, client_key, bytes](void*) {
             used_ -= bytes;
             const auto share = used_by_.find(client_key);
-            if ((share->second -= bytes) == 0) used_by_.erase(share);
+            share->second -= bytes;
+            if (share->second == 0) used_by_.erase(share);
           }};
 }
 

@@ -16,14 +16,15 @@ namespace {
 
 namespace bhttp = beast::http;
 
-constexpr std::size_t kMaxBuffer = 80 * 1024;      // a header, and one read of a body
-constexpr std::size_t kSmallResponse = 64 * 1024;  // does not count against the byte quota
+constexpr std::size_t kMaxBuffer = std::size_t{80} * 1024;  // a header, and one read of a body
+constexpr std::size_t kSmallResponse =
+    std::size_t{64} * 1024;  // does not count against the byte quota
 
 std::string client_key_of(const Caller& caller) {
   return is_unauthenticated(caller) ? kUnauthenticatedKey : cat("user ", caller.uid);
 }
 
-api::Problem quota_exceeded() {
+api::Problem response_quota_exceeded() {
   return problem(503, "too-many-answers",
                  "too many unread responses, yours or in total: read them and try again. If the "
                  "request was a change, it was applied.");
@@ -170,7 +171,7 @@ Task<bool> Session::write(Response response, Frame frame) {
   if (const std::size_t size = response.body.size(); size > kSmallResponse && !frame.head) {
     quota = context_->response_bytes.try_acquire(
         client_key_, std::min(size, context_->options.max_response_bytes_each));
-    if (!quota) response = problem_response(quota_exceeded());
+    if (!quota) response = problem_response(response_quota_exceeded());
   }
   stream_.expires_after(idle_timeout());
   ErrorStatus status;

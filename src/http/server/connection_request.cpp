@@ -16,7 +16,7 @@ namespace {
 namespace bhttp = beast::http;
 
 constexpr auto kTimeoutGrace = std::chrono::seconds(1);
-constexpr std::size_t kFirstRead = 4 * 1024;
+constexpr std::size_t kFirstRead = std::size_t{4} * 1024;
 constexpr std::size_t kMaxUnauthenticatedBody = 1024;  // no public route has a body
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
@@ -76,7 +76,7 @@ std::optional<api::Problem> ambiguity_of(const Fields& header) {
   return std::nullopt;
 }
 
-api::Problem quota_exceeded() {
+api::Problem request_quota_exceeded() {
   return problem(503, "too-many-bodies",
                  "too much request data in flight, yours or in total: try again in a moment");
 }
@@ -141,7 +141,7 @@ Task<bool> Session::read_body(Parser& parser, const Request& request) {
     co_return co_await reject(parser, caller, too_slow(context_->options.header_time));
   body_quota_ =
       context_->request_bytes.try_acquire(client_key_, parser.content_length().value_or(max_size));
-  if (!body_quota_) co_return co_await reject(parser, caller, quota_exceeded());
+  if (!body_quota_) co_return co_await reject(parser, caller, request_quota_exceeded());
   if (beast::iequals(parser.get()[bhttp::field::expect], "100-continue")) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     const auto [status, size] = co_await asio::async_write(

@@ -22,7 +22,10 @@ void Session::schedule_revalidation(const Caller& caller) {
   revalidation_timer_->async_wait([weak = weak_from_this(), caller](ErrorStatus status) {
     const auto self = weak.lock();
     if (status || !self || !self->revalidation_timer_) return;
-    if (!self->is_still_allowed(caller)) return self->close();
+    if (!self->is_still_allowed(caller)) {
+      self->close();
+      return;
+    }
     self->schedule_revalidation(caller);
   });
 }

@@ -114,8 +114,11 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
  private:
   std::shared_ptr<Acceptor> make_acceptor(int descriptor, void (Listener::*admit)(int)) {
     const auto on_accept = [weak = weak_from_this(), admit](int fd) {
-      if (const auto self = weak.lock()) return (self.get()->*admit)(fd);
-      ::close(fd);
+      if (const auto self = weak.lock()) {
+        (self.get()->*admit)(fd);
+      } else {
+        ::close(fd);
+      }
     };
     auto acceptor = std::make_shared<Acceptor>(context_->loop, descriptor, on_accept);
     acceptor->start();
@@ -152,7 +155,10 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     const bool is_privileged = caller.uid == 0 || caller.uid == ::geteuid();
     const std::string why =
         local_quota_.check(client_key, is_privileged ? context_->options.reserved_connections : 0);
-    if (!why.empty()) return reject(descriptor, why);
+    if (!why.empty()) {
+      reject(descriptor, why);
+      return;
+    }
     const std::uint64_t key = ++last_key_;
     connections_[key] =
         serve(descriptor, caller, context_, acquire(key, &Listener::local_quota_, client_key));
@@ -204,7 +210,7 @@ Result<std::unique_ptr<Server>> Server::open(asio::io_context& loop, const Serve
                                              ApiHandlers handlers) {
   auto tcp = open_tcp(options);
   if (!tcp) return std::unexpected(tcp.error());
-  auto file = listen_at(options.socket, options.mode);
+  auto file = listen_at(options.socket, options.mode, {.on_wait = options.on_socket_wait});
   if (!file) {
     if (tcp->descriptor >= 0) ::close(tcp->descriptor);
     return std::unexpected(file.error());

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,8 +21,10 @@ class io_context;
 namespace tangram::http {
 
 struct ServerOptions {
-  std::string socket;            // path; a stale socket of a crashed daemon is replaced
-  unsigned mode = 0666;          // mode of the socket file; handlers check what a user may do
+  std::string socket;    // path; a stale socket of a crashed daemon is replaced
+  unsigned mode = 0666;  // mode of the socket file; handlers check what a user may do
+  // Called with a message if open() has to wait for another daemon that starts or ends there.
+  std::function<void(const std::string& message)> on_socket_wait = {};
   std::string tcp = {};          // "127.0.0.1:7443"; empty: no TCP. TCP clients need a token
   std::string certificate = {};  // PEM file, for TCP
   std::string key = {};          // PEM file, the certificate's private key
@@ -57,7 +60,8 @@ struct ServerOptions {
 class Server {
  public:
   // Listens when it returns; requests are served once the loop runs. Fails if another daemon
-  // listens on the socket, or if the address, certificate or key cannot be used.
+  // listens on the socket, or if the address, certificate or key cannot be used. Blocks for some
+  // seconds while another daemon starts or ends on the same socket.
   [[nodiscard]] static Result<std::unique_ptr<Server>> open(boost::asio::io_context& loop,
                                                             const ServerOptions& options,
                                                             ApiHandlers handlers);

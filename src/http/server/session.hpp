@@ -136,7 +136,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session> 
                          bool chunked);
   Task<std::optional<Answer<EventPage>>> await_page(std::shared_ptr<PendingReply> pending,
                                                     const EventStreamRequest& request);
-  Task<void> pause_until(std::shared_ptr<PendingReply> pending, Timer::time_point until);
+  static Task<void> pause_until(std::shared_ptr<PendingReply> pending, Timer::time_point until);
   Task<bool> await_new_events(std::shared_ptr<PendingReply> pending);
 
   std::shared_ptr<PendingReply> begin_waiting();

@@ -4,40 +4,28 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <system_error>
+#include <thread>
 #include <unistd.h>
-#include <utility>
 
 #include "base/text.hpp"
+#include "os/descriptor.hpp"
+#include "os/failure.hpp"
+#include "os/lock.hpp"
 
 namespace tangram::http {
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor(Descriptor&&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+using os::Descriptor;
 
- private:
-  int fd_;
-};
+constexpr std::chrono::milliseconds kLockPollInterval{20};
 
 std::unexpected<Error> cannot_listen(const std::string& path, std::string_view why) {
   return failed(cat("cannot listen on ", path, ": ", why));
 }
-std::string reason() { return std::generic_category().message(errno); }
+std::string reason() { return os::errno_text(errno); }
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
@@ -62,45 +50,66 @@ Result<void> remove_stale(const std::string& path) {
                          "the file exists and is not a socket. Remove it or use another path");
   }
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto cannot_check = [&path] {
+    return cannot_listen(path, cat("cannot check whether the socket is in use: ", reason()));
+  };
+  if (probe.get() < 0) return cannot_check();
   const bool answered = connect_to(probe.get(), address_of(path)) == 0 || errno == EAGAIN;
   if (answered) {
     return failed(cat("another tangramd listens on ", path, ": stop it first or use another path"));
   }
   if (errno == ENOENT) return {};
-  if (errno != ECONNREFUSED) {
-    return cannot_listen(path, cat("cannot check whether the socket is in use: ", reason()));
-  }
+  if (errno != ECONNREFUSED) return cannot_check();
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return cannot_listen(path, reason());
   return {};
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+// Of "/run/tangram/tangram.sock": "/run/tangram/.tangram.sock.lock".
+std::string lock_path(const std::string& path) {
+  const std::size_t name = path.rfind('/') + 1;  // 0 if there is no slash
+  return cat(path.substr(0, name), '.', path.substr(name), ".lock");
 }
 
-}  // namespace
+// Opens the lock file, which only this user can open and hence lock, and creates it if necessary. A
+// file that another user made or can read is refused: that user could hold the lock for ever.
+Result<Descriptor> open_lock(const std::string& path) {
+  const std::string lock = lock_path(path);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Descriptor file(::open(lock.c_str(), kFlags, 0600));
+  if (!file.ok() && errno != ELOOP) {
+    return cannot_listen(path, cat("cannot open the lock file ", lock, ": ", reason()));
+  }
+  struct stat status{};
+  if (file.ok() && ::fstat(file.get(), &status) != 0) return cannot_listen(path, reason());
+  const bool is_private = file.ok() && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+                          (status.st_mode & 077U) == 0;
+  if (is_private) return file;
+  return cannot_listen(path, cat("the lock file ", lock,
+                                 " is not a regular file that only this user can open. Remove it"));
+}
 
-Result<SocketFile> listen_at(const std::string& path, unsigned mode) {
-  constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
-  if (path.empty() || path.find('\0') != std::string::npos) {
-    return invalid("the socket path is empty");
+Result<void> wait_for_lock(const std::string& path, const Descriptor& lock, const LockWait& wait) {
+  const auto deadline = std::chrono::steady_clock::now() + wait.time;
+  for (bool is_first = true;; is_first = false) {
+    const int code = os::take_lock(lock.get());
+    if (code == 0) return {};
+    if (code != EAGAIN) {
+      return cannot_listen(path, cat("cannot lock ", lock_path(path), ": ", os::errno_text(code)));
+    }
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return cannot_listen(path, cat("another tangramd is starting or ending there and holds ",
+                                     lock_path(path), ". Stop it first or use another path"));
+    }
+    if (is_first && wait.on_wait) {
+      wait.on_wait(cat("waiting for another tangramd that is starting or ending at ", path));
+    }
+    std::this_thread::sleep_for(kLockPollInterval);
   }
-  if (path.size() > kLongest) {
-    return invalid(
-        cat("socket path too long: ", path, " has ", path.size(), " bytes, at most ", kLongest));
-  }
-  // The lock on the directory keeps two daemons that start at once from removing each other's
-  // socket.
-  const Descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0) return cannot_listen(path, cat("its directory: ", reason()));
-  while (::flock(folder.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return cannot_listen(path, reason());
-  }
-  if (auto ok = remove_stale(path); !ok) return std::unexpected(ok.error());
+}
+
+Result<SocketFile> bind_and_listen(const std::string& path, unsigned mode) {
   Descriptor listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (listening.get() < 0) return cannot_listen(path, reason());
+  if (!listening.ok()) return cannot_listen(path, reason());
   // fchmod() limits the mode of the file that bind() creates (less the umask), and chmod()
   // completes it before listen(), that is, before clients can connect. So the umask, which is
   // shared by all threads, need not be changed.
@@ -119,7 +128,28 @@ Result<SocketFile> listen_at(const std::string& path, unsigned mode) {
   return SocketFile{listening.release(), path, status.st_dev, status.st_ino};
 }
 
+}  // namespace
+
+Result<SocketFile> listen_at(const std::string& path, unsigned mode, const LockWait& wait) {
+  constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.empty() || path.find('\0') != std::string::npos) {
+    return invalid("the socket path is empty");
+  }
+  if (path.size() > kLongest) {
+    return invalid(
+        cat("socket path too long: ", path, " has ", path.size(), " bytes, at most ", kLongest));
+  }
+  const auto lock = open_lock(path);
+  if (!lock) return std::unexpected(lock.error());
+  if (auto ok = wait_for_lock(path, *lock, wait); !ok) return std::unexpected(ok.error());
+  if (auto ok = remove_stale(path); !ok) return std::unexpected(ok.error());
+  return bind_and_listen(path, mode);
+}
+
 void remove(const SocketFile& file) {
+  // If another daemon holds the lock, it is starting and replaces the file.
+  const auto lock = open_lock(file.path);
+  if (lock && os::take_lock(lock->get()) == EAGAIN) return;
   struct stat status{};
   if (::lstat(file.path.c_str(), &status) != 0) return;
   if (status.st_dev != file.device || status.st_ino != file.inode) return;

@@ -7,6 +7,7 @@
 #include <array>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 
@@ -117,8 +118,8 @@ class TlsBridge : public std::enable_shared_from_this<TlsBridge> {
   void close() {
     deadline_.cancel();
     ErrorStatus ignored;
-    tls_.next_layer().close(ignored);
-    session_socket_.close(ignored);
+    std::ignore = tls_.next_layer().close(ignored);
+    std::ignore = session_socket_.close(ignored);
   }
 
   void set_deadline(std::chrono::milliseconds time) {
@@ -174,7 +175,7 @@ class TlsBridge : public std::enable_shared_from_this<TlsBridge> {
     } else if (status == asio::error::eof) {
       client_half_closed_ = true;
       ErrorStatus ignored;
-      session_socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+      std::ignore = session_socket_.shutdown(asio::socket_base::shutdown_send, ignored);
       set_deadline(kHalfCloseFlush);
     } else {
       close();
@@ -210,7 +211,7 @@ class TlsBridge : public std::enable_shared_from_this<TlsBridge> {
     set_deadline(kHalfCloseFlush);
     co_await tls_.async_shutdown(kTuple);
     ErrorStatus ignored;
-    tls_.next_layer().shutdown(asio::socket_base::shutdown_send, ignored);
+    std::ignore = tls_.next_layer().shutdown(asio::socket_base::shutdown_send, ignored);
   }
 
   asio::io_context& tls_loop_;

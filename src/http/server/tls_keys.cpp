@@ -1,7 +1,8 @@
 // See tls_keys.hpp.
 #include "http/server/tls_keys.hpp"
 
-#include <boost/asio/ssl/context.hpp>
+#include <tuple>
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -34,12 +35,14 @@ Result<TlsKeys> load_keys(const std::string& certificate, const std::string& key
   ::SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);  // an idle connection is small
   boost::system::error_code status;
   // Without a callback, OpenSSL prompts for the password of an encrypted key on the terminal.
-  keys->set_password_callback([](std::size_t, ssl::context::password_purpose) { return ""; },
-                              status);
-  keys->use_certificate_chain_file(certificate, status);
-  if (status) return unusable("certificate", certificate, status.message());
-  keys->use_private_key_file(key, ssl::context::pem, status);
-  if (status) return unusable("key", key, status.message());
+  std::ignore = keys->set_password_callback(
+      [](std::size_t, ssl::context::password_purpose) { return ""; }, status);
+  if (keys->use_certificate_chain_file(certificate, status)) {
+    return unusable("certificate", certificate, status.message());
+  }
+  if (keys->use_private_key_file(key, ssl::context::pem, status)) {
+    return unusable("key", key, status.message());
+  }
   if (::SSL_CTX_check_private_key(context) != 1) {
     return unusable("key", key, cat("it does not match the certificate ", certificate));
   }

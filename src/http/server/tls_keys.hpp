@@ -5,11 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "base/error.hpp"
+#include <boost/asio/ssl/context.hpp>
 
-namespace boost::asio::ssl {
-class context;
-}
+#include "base/error.hpp"
 
 namespace tangram::http {
 

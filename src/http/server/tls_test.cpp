@@ -152,7 +152,8 @@ TEST_F(Tls, KeysThatCannotBeUsedAreNamed) {
   const fs::path other = keys_.folder() / "other.key";
   keys_.authority().issue(keys_.folder() / "other.pem", other, kNames);
   EXPECT_THAT(open(keys_.certificate(), other), HasSubstr("other.key"));
-  EXPECT_THAT(open(keys_.certificate(), keys_.key(), "localhost"), HasSubstr("invalid address 'localhost'"));
+  EXPECT_THAT(open(keys_.certificate(), keys_.key(), "localhost"),
+              HasSubstr("invalid address 'localhost'"));
   const std::string url = daemon_->url("127.0.0.1");
   EXPECT_THAT(open(keys_.certificate(), keys_.key(), url.substr(8)), HasSubstr("cannot listen on"));
   testing::append(keys_.certificate(), "");

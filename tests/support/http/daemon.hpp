@@ -185,7 +185,8 @@ class TestDaemon {
                              const IdempotencyKey& key,
                              const Reply<ApiHandlers::Submitted>& reply) {
       if (request.profile == "9g.90gb") {
-        return reply(std::unexpected(problem(422, "unknown-profile", "no GPU has '9g.90gb'.")));
+        reply(std::unexpected(problem(422, "unknown-profile", "no GPU has '9g.90gb'.")));
+        return;
       }
       api::JobView view;
       view.request = request;
@@ -195,9 +196,11 @@ class TestDaemon {
       if (const auto known = submitted_by_key_.find(key.key);
           !key.key.empty() && known != submitted_by_key_.end()) {
         if (known->second.first == key.fingerprint) {
-          return reply(ApiHandlers::Submitted{known->second.second, true});
+          reply(ApiHandlers::Submitted{known->second.second, true});
+          return;
         }
-        return reply(std::unexpected(problem(422, "key-reused", "the key was used before.")));
+        reply(std::unexpected(problem(422, "key-reused", "the key was used before.")));
+        return;
       }
       const std::uint64_t id = insert(view);
       submitted_by_key_[key.key] = {key.fingerprint, id};
@@ -226,7 +229,10 @@ class TestDaemon {
       return jobs_.at(id).view;
     };
     handlers.cancel = [this](const Caller&, std::uint64_t id, const Reply<api::JobView>& reply) {
-      if (!jobs_.contains(id)) return reply(std::unexpected(no_such_job(id)));
+      if (!jobs_.contains(id)) {
+        reply(std::unexpected(no_such_job(id)));
+        return;
+      }
       Job& job = jobs_.at(id);
       job.view.state = api::JobState::kCancelled;
       job.logs.is_complete = true;
@@ -235,7 +241,10 @@ class TestDaemon {
     };
     handlers.signal = [this](const Caller&, std::uint64_t id, int signal,
                              const Reply<void>& reply) {
-      if (!jobs_.contains(id)) return reply(std::unexpected(no_such_job(id)));
+      if (!jobs_.contains(id)) {
+        reply(std::unexpected(no_such_job(id)));
+        return;
+      }
       jobs_.at(id).signals.push_back(signal);
       reply({});
     };
@@ -258,7 +267,10 @@ class TestDaemon {
     handlers.release = change_to(api::JobState::kQueued);
     handlers.explain = [this](const Caller&, std::uint64_t id,
                               const Reply<api::Explanation>& reply) {
-      if (!jobs_.contains(id)) return reply(std::unexpected(no_such_job(id)));
+      if (!jobs_.contains(id)) {
+        reply(std::unexpected(no_such_job(id)));
+        return;
+      }
       api::Explanation explanation;
       explanation.job = id;
       explanation.profile = jobs_.at(id).view.profile;
@@ -310,7 +322,8 @@ class TestDaemon {
     handlers.change_gpu = [this](const Caller&, std::uint32_t gpu, GpuAction action,
                                  const Reply<api::GpuView>& reply) {
       if (gpu >= gpus.size()) {
-        return reply(std::unexpected(problem(404, "no-such-gpu", "GPU not found")));
+        reply(std::unexpected(problem(404, "no-such-gpu", "GPU not found")));
+        return;
       }
       gpus[gpu].cordoned = action != GpuAction::kUncordon;
       gpus[gpu].draining = action == GpuAction::kDrain;

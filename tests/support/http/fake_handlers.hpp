@@ -43,7 +43,8 @@ class FakeEvents {
                              const Reply<EventPage>& reply) {
       if (busy_replies > 0) {
         --busy_replies;
-        return reply(std::unexpected(problem(503, "unavailable", "too many requests")));
+        reply(std::unexpected(problem(503, "unavailable", "too many requests")));
+        return;
       }
       EventPage page;
       page.last = last_;
@@ -53,7 +54,10 @@ class FakeEvents {
         if (page.events.size() == limit) break;
         page.events.push_back(events_[i]);
       }
-      if (!keep_pages) return reply(std::move(page));
+      if (!keep_pages) {
+        reply(std::move(page));
+        return;
+      }
       kept_.push_back([reply, page = std::move(page)] { reply(page); });
     };
     handlers.subscribe_events = [this](std::function<void()> notify) -> std::shared_ptr<void> {
@@ -148,24 +152,34 @@ class FakeLeases {
                                      std::optional<std::uint32_t> uid,
                                      const Reply<std::optional<ApiHandlers::Released>>& reply) {
       Lease* found = find(key, uid.value_or(caller.uid));
-      if (found == nullptr) return reply(std::nullopt);
+      if (found == nullptr) {
+        reply(std::nullopt);
+        return;
+      }
       found->view.state = api::LeaseState::kEnded;
       reply(ApiHandlers::Released{.lease = found->view, .deferred = store_fails});
     };
     handlers.renew = [this](const Caller&, std::uint64_t id,
                             std::optional<std::chrono::milliseconds> ttl,
                             const Reply<api::LeaseView>& reply) {
-      if (!leases_.contains(id)) return reply(std::unexpected(none()));
+      if (!leases_.contains(id)) {
+        reply(std::unexpected(none()));
+        return;
+      }
       api::LeaseView& view = leases_.at(id).view;
       if (view.state == api::LeaseState::kEnded) {
-        return reply(std::unexpected(problem(409, "lease-over", "the lease has ended")));
+        reply(std::unexpected(problem(409, "lease-over", "the lease has ended")));
+        return;
       }
       view.ttl = ttl.value_or(view.ttl);
       reply(view);
     };
     handlers.release_lease = [this](const Caller&, std::uint64_t id,
                                     const Reply<ApiHandlers::Released>& reply) {
-      if (!leases_.contains(id)) return reply(std::unexpected(none()));
+      if (!leases_.contains(id)) {
+        reply(std::unexpected(none()));
+        return;
+      }
       leases_.at(id).view.state = api::LeaseState::kEnded;
       reply(ApiHandlers::Released{.lease = leases_.at(id).view, .deferred = store_fails});
     };
@@ -198,12 +212,17 @@ class FakeMoves {
   void register_handlers(ApiHandlers& handlers) {
     handlers.move = [this](const Caller&, std::uint64_t id, const api::MoveRequest& move,
                            const Reply<api::JobView>& reply) {
-      if (id != 1) return reply(std::unexpected(problem(404, "no-such-job", "no such job")));
+      if (id != 1) {
+        reply(std::unexpected(problem(404, "no-such-job", "no such job")));
+        return;
+      }
       if (move.to && move.to->gpu != 0) {
-        return reply(std::unexpected(problem(404, "not-found", "GPU not found")));
+        reply(std::unexpected(problem(404, "not-found", "GPU not found")));
+        return;
       }
       if (move.to && move.to->start == 4) {
-        return reply(std::unexpected(problem(409, "conflict", "gpu 0:4 is not free.")));
+        reply(std::unexpected(problem(409, "conflict", "gpu 0:4 is not free.")));
+        return;
       }
       last = move.to;
       api::JobView view;

@@ -133,7 +133,7 @@ class TestRun {
   [[nodiscard]] pid_t spawn(std::vector<std::string> more = {}) const {
     std::vector<std::string> words{TANGRAM_SHIM, folder_};
     words.insert(words.end(), more.begin(), more.end());
-    return os::testing::spawn(std::move(words));
+    return os::testing::spawn(std::move(words), before_shim);
   }
   // Starts the run and waits until the job runs or has failed. Returns the line on the ready
   // descriptor.
@@ -190,6 +190,7 @@ class TestRun {
   void forget_shim() { shim_ = 0; }
 
   api::RunSpec spec;
+  std::function<void()> before_shim;  // runs in the shim's process before exec
 
  private:
   os::testing::Folder base_;

@@ -82,7 +82,7 @@ class SchedulerDriver {
     JobRow row = job_row(id);
     row.uid = 1000;
     row.user = "ada";
-    row.request = "{\"command\":[\"true\"]}";
+    row.request = R"({"command":["true"]})";
     row.name = "job " + std::to_string(id);
     row.profile = profile;
     row.state = "queued";
