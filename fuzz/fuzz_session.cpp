@@ -107,6 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   endpoint::RelayContext context{
       .loop = loop,
       .spec = spec,
+      .service_uid = ::geteuid(),
       .routes = endpoint::Routes(loop, {.drained = [](const auto&) {}, .changed = [] {}})};
   context.on_session_closed = [&](endpoint::Session&) { is_closed = true; };
   context.routes.set({1, kReplica.port}, std::chrono::milliseconds(0));

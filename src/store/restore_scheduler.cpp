@@ -1,6 +1,7 @@
 // See restore_scheduler.hpp.
 #include "store/restore_scheduler.hpp"
 
+#include "core/saved.hpp"
 #include "policies/registry.hpp"
 
 namespace tangram::store {
