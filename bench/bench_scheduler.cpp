@@ -20,7 +20,7 @@ namespace {
 
 using properties::SteadyNode;
 
-constexpr std::uint32_t kMostForPlain = 10'000;
+constexpr std::uint32_t kMaxForPlain = 10'000;
 
 // One node at a time: a million GPUs are a few hundred megabytes.
 SteadyNode& node_of(std::uint32_t gpus, unsigned load) {
@@ -136,9 +136,9 @@ class GoalReporter : public benchmark::ConsoleReporter {
       }
     }
     for (const char* what : {"arrival", "next_move"}) {
-      const double fast = ns_[cat(what, "/indexed/", kMostForPlain, "/30")];
-      const double plain = ns_[cat(what, "/plain/", kMostForPlain, "/30")];
-      std::printf("%s, %u GPUs at 30 %%: plain %.0f ns, indexed %.0f ns\n", what, kMostForPlain,
+      const double fast = ns_[cat(what, "/indexed/", kMaxForPlain, "/30")];
+      const double plain = ns_[cat(what, "/plain/", kMaxForPlain, "/30")];
+      std::printf("%s, %u GPUs at 30 %%: plain %.0f ns, indexed %.0f ns\n", what, kMaxForPlain,
                   plain, fast);
     }
     std::printf("memory per GPU with a million: %.0f bytes (goal: at most 256)\n", bytes_);
@@ -161,7 +161,7 @@ void add_all() {
       };
       add("arrival/indexed" + size, with(arrival, "paper"));
       add("next_move/indexed" + size, with(next_move, "both"));
-      if (gpus <= kMostForPlain) {
+      if (gpus <= kMaxForPlain) {
         add("arrival/plain" + size, with(arrival, "paper-plain"));
         add("next_move/plain" + size, with(next_move, "both-plain"));
       }

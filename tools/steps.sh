@@ -45,9 +45,16 @@ configure_and_build() { cmake --preset "$1" && build "$@"; }
 
 # Prints how many steps the build has and about how long they take, from what a step took on two 2026 cores.
 announce() {
-  local count seconds per_step=10
-  [[ $1 != release && $1 != bench ]] || per_step=40
-  count=$(build "$1" "${@:2}" -- -n | grep -c '^\[') || true
+  local count seconds per_step
+  local -a dry_run=(-- -n)
+  [[ " $* " != *" -- "* ]] || dry_run=(-n)
+  case $1 in
+    release | bench) per_step=40 ;;
+    asan | tsan) per_step=25 ;;
+    tidy) per_step=60 ;;
+    *) per_step=14 ;;
+  esac
+  count=$(build "$1" "${@:2}" "${dry_run[@]}" | grep -c '^\[') || true
   seconds=$((count * per_step / 10 / $(nproc)))
   echo "steps: $count, about $(((seconds + 59) / 60)) min on $(nproc) cores"
 }

@@ -15,7 +15,7 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 
 constexpr Bounds kEndpointTime{0, 366ULL * 24 * 3'600'000};
-constexpr std::uint64_t kMostPort = 65'535;
+constexpr std::uint64_t kMaxPort = 65'535;
 
 // In another version, the same key may have another meaning.
 void check_version(Fields& fields) {
@@ -58,7 +58,7 @@ void read_times(Fields& fields, EndpointSpec& spec) {
 }
 
 std::uint64_t count_in(Fields& fields, std::string_view key) {
-  return fields.number(key, {0, kMost}).value_or(0);
+  return fields.number(key, {0, kMax}).value_or(0);
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ Result<EndpointSpec> read_endpoint_spec(const json::value& document) {
   fields.require("host");
   spec.host = fields.text("host", kLongestHost);
   fields.require("port");
-  spec.port = static_cast<std::uint16_t>(fields.number("port", {0, kMostPort}).value_or(0));
+  spec.port = static_cast<std::uint16_t>(fields.number("port", {0, kMaxPort}).value_or(0));
   spec.user = user_in(fields, errors);
   spec.forwarded = fields.flag("forwarded").value_or(spec.forwarded);
   spec.most_connections = static_cast<std::uint32_t>(

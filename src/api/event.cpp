@@ -27,10 +27,10 @@ Result<EventView> read_event_view(const boost::json::value& document) {
   EventView event;
   fields.require("id");
   fields.require("kind");
-  event.id = fields.number("id", {0, kMost}).value_or(0);
+  event.id = fields.number("id", {0, kMax}).value_or(0);
   event.time = fields.wall("time").value_or(WallTime{});
   event.kind = fields.text("kind");
-  event.job = fields.number("job", {0, kMost});
+  event.job = fields.number("job", {0, kMax});
   event.name = fields.text("name");
   event.key = fields.text("key");
   event.user = fields.text("user");

@@ -13,7 +13,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr ListLimits kSentences{100'000, std::size_t{64} << 20U};
-constexpr Bounds kAny{0, kMost};
+constexpr Bounds kAny{0, kMax};
 
 template <class T>
 json::array list_json(const std::vector<T>& values, json::value (*write)(const T&)) {

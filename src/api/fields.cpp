@@ -43,10 +43,10 @@ std::string between(Bounds b) { return cat("a whole number from ", b.lowest, " t
 
 // Converts a JSON number of seconds; nullopt if it is not one or out of range.
 std::optional<std::chrono::milliseconds> seconds_of(const json::value& value) {
-  constexpr double kMost = 1e10;
+  constexpr double kMax = 1e10;
   json::error_code status;
   const auto seconds = value.to_number<double>(status);
-  if (status || !std::isfinite(seconds) || seconds < 0 || seconds > kMost) return std::nullopt;
+  if (status || !std::isfinite(seconds) || seconds < 0 || seconds > kMax) return std::nullopt;
   return std::chrono::milliseconds(std::llround(seconds * 1000));
 }
 

@@ -37,7 +37,7 @@ struct Bounds {
   std::uint64_t highest;
 };
 
-inline constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+inline constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 inline constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::size_t kLongestHost = 64;  // the address of an endpoint
 

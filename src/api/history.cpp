@@ -17,7 +17,7 @@ UsageRow row_in(const json::value& document, const std::string& path, FieldError
   UsageRow row;
   row.user = fields.text("user");
   row.profile = fields.text("profile");
-  row.jobs = fields.number("jobs", {0, kMost}).value_or(0);
+  row.jobs = fields.number("jobs", {0, kMax}).value_or(0);
   row.slice_hours = fields.decimal("slice_hours").value_or(0);
   row.gpu_hours = fields.decimal("gpu_hours").value_or(0);
   return row;
@@ -40,7 +40,7 @@ Result<HistoryPage> read_history_page(const json::value& document) {
   fields.each("jobs", [&](const json::value& job, const std::string& path) {
     page.jobs.push_back(view_in(job, path, errors));
   });
-  page.next = fields.number("next", {0, kMost});
+  page.next = fields.number("next", {0, kMax});
   if (errors.first()) return std::unexpected(*errors.first());
   return page;
 }

@@ -49,7 +49,7 @@ enum class EndpointMode : std::uint8_t {
   kHttp,  // HTTP/1.1, relayed per request, even on keep-alive connections
 };
 
-inline constexpr std::uint32_t kMostConnections = 1'000'000;
+inline constexpr std::uint32_t kMaxConnections = 1'000'000;
 
 // Limits and timeouts of an endpoint; see docs/endpoints.md. Unset: the daemon's configuration.
 struct EndpointLimits {

@@ -35,7 +35,7 @@ EndpointLimits limits_in(Fields& fields) {
   limits.connect = fields.duration("connect", kTimes);
   limits.keep_alive = fields.duration("keep_alive", kTimes);
   limits.idle = time_or_none(fields, "idle");
-  if (const auto most = fields.number("most_connections", {1, kMostConnections})) {
+  if (const auto most = fields.number("most_connections", {1, kMaxConnections})) {
     limits.most_connections = static_cast<std::uint32_t>(*most);
   }
   return limits;

@@ -29,7 +29,7 @@ constexpr std::size_t kLongestArgument = (std::size_t{128} << 10U) - 1;  // MAX_
 constexpr std::size_t kLongestName = 128;
 constexpr Bounds kAnySize{kMib, std::uint64_t{1} << 50U};
 constexpr std::uint64_t kDay = 24 * kHour;
-constexpr double kMostCpus = 4096;
+constexpr double kMaxCpus = 4096;
 constexpr std::array<std::string_view, 16> kLimitNames = {
     "as",   "core",   "cpu",   "data", "fsize",  "locks",  "memlock",    "msgqueue",
     "nice", "nofile", "nproc", "rss",  "rtprio", "rttime", "sigpending", "stack"};
@@ -265,7 +265,7 @@ JobRequest request_in(Fields& fields, FieldErrors& errors) {
       fields.number("max_restarts", {0, 65'535}).value_or(r.max_restarts));
   r.time_limit = fields.duration("time_limit", {1, 3660 * kDay});
   if (const auto cpus = fields.decimal("cpus")) {
-    if (*cpus < 0.01 || *cpus > kMostCpus)
+    if (*cpus < 0.01 || *cpus > kMaxCpus)
       fields.add_error("cpus", "must be from 0.01 to 4096");
     else
       r.cpu_percent = static_cast<std::uint32_t>(std::lround(*cpus * 100));

@@ -67,8 +67,8 @@ RunRecord run_record_in(const json::value& value, const std::string& path, Field
   place.how = fields.text("how");
   place.result = fields.text("result");
   place.reason = fields.text("reason");
-  place.finished = fields.number("finished", {0, kMost}).value_or(0);
-  place.cut = fields.number("cut", {0, kMost}).value_or(0);
+  place.finished = fields.number("finished", {0, kMax}).value_or(0);
+  place.cut = fields.number("cut", {0, kMax}).value_or(0);
   place.started = fields.wall("started");
   place.ended = fields.wall("ended");
   return place;
@@ -139,7 +139,7 @@ json::value to_json(const JobView& job) {
 JobView view_in(const json::value& document, const std::string& path, FieldErrors& errors) {
   Fields fields(document, path, "a job", errors);
   JobView job;
-  job.id = fields.number("id", {0, kMost}).value_or(0);
+  job.id = fields.number("id", {0, kMax}).value_or(0);
   fields.require("id");
   fields.require("state");
   job.user = fields.text("user");

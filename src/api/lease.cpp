@@ -167,7 +167,7 @@ Result<LeaseView> read_lease_view(const json::value& document) {
   FieldErrors errors;
   Fields fields(document, "", "a lease", errors);
   LeaseView lease;
-  lease.id = fields.number("id", {0, kMost}).value_or(0);
+  lease.id = fields.number("id", {0, kMax}).value_or(0);
   fields.require("id");
   fields.require("state");
   read_owner(fields, lease);

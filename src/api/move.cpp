@@ -53,7 +53,7 @@ DefragStepView step_in(const json::value& value, const std::string& path, FieldE
   Fields fields(value, path, "a step", errors);
   DefragStepView step;
   fields.require("job");
-  step.job = fields.number("job", {0, kMost}).value_or(0);
+  step.job = fields.number("job", {0, kMax}).value_or(0);
   step.name = fields.text("name");
   step.user = fields.text("user");
   step.profile = fields.text("profile");

@@ -35,7 +35,7 @@ InstanceView instance_in(const json::value& document, const std::string& path,
   i.start = count(fields, "start");
   i.size = count(fields, "size");
   i.state = fields.text("state");
-  i.job = fields.number("job", {0, kMost});
+  i.job = fields.number("job", {0, kMax});
   i.job_name = fields.text("job_name");
   i.uuid = fields.text("uuid");
   return i;
@@ -82,6 +82,33 @@ ProfileView profile_in(const json::value& document, const std::string& path, Fie
     p.models.push_back(geometry_in(value, where, errors));
   });
   return p;
+}
+
+json::value limit_json(const LimitUse& use) {
+  return json::object{{"used", use.used}, {"limit", or_null(use.limit)}};
+}
+
+json::value user_json(const UserUse& user) {
+  return json::object{{"jobs", limit_json(user.jobs)},
+                      {"slices", limit_json(user.slices)},
+                      {"request_bytes", limit_json(user.request_bytes)},
+                      {"log_bytes", limit_json(user.log_bytes)}};
+}
+
+// A daemon of an older version does not send it.
+UserUse user_in(Fields& status, FieldErrors& errors) {
+  UserUse user;
+  status.each_member("user",
+                     [&](std::string_view name, const json::value& value, const std::string& path) {
+                       Fields fields(value, path, "a limit", errors);
+                       const LimitUse use{.used = fields.number("used", {0, kMax}).value_or(0),
+                                          .limit = fields.number("limit", {0, kMax})};
+                       if (name == "jobs") user.jobs = use;
+                       if (name == "slices") user.slices = use;
+                       if (name == "request_bytes") user.request_bytes = use;
+                       if (name == "log_bytes") user.log_bytes = use;
+                     });
+  return user;
 }
 
 }  // namespace
@@ -132,6 +159,30 @@ Result<GpuView> read_gpu_view(const json::value& document) {
   return g;
 }
 
+json::value to_json(const OrphanView& o) {
+  return json::object{{"run", o.run},          {"job", o.job},       {"uid", o.uid},
+                      {"user", o.user},        {"gpu", o.gpu},       {"instance", o.instance},
+                      {"pid", or_null(o.pid)}, {"folder", o.folder}, {"ending", o.ending}};
+}
+
+Result<OrphanView> read_orphan_view(const json::value& document) {
+  FieldErrors errors;
+  Fields fields(document, "", "an orphan", errors);
+  OrphanView o;
+  fields.require("run");
+  o.run = fields.number("run", {0, kMax}).value_or(0);
+  o.job = fields.number("job", {0, kMax}).value_or(0);
+  o.uid = fields.number32("uid").value_or(0);
+  o.user = fields.text("user");
+  o.gpu = fields.text("gpu");
+  o.instance = fields.text("instance");
+  o.pid = fields.number("pid", {0, kMax});
+  o.folder = fields.text("folder");
+  o.ending = fields.flag("ending").value_or(false);
+  if (errors.first()) return std::unexpected(*errors.first());
+  return o;
+}
+
 json::value to_json(const StatusView& s) {
   json::array profiles;
   for (const ProfileView& p : s.profiles) profiles.push_back(profile_json(p));
@@ -147,11 +198,13 @@ json::value to_json(const StatusView& s) {
                       {"queued", s.queued},
                       {"running", s.running},
                       {"over", s.over},
+                      {"orphans", s.orphans},
                       {"placement", s.placement},
                       {"migration", s.migration},
                       {"queue", s.queue},
                       {"threshold", s.threshold},
-                      {"profiles", std::move(profiles)}};
+                      {"profiles", std::move(profiles)},
+                      {"user", user_json(s.user)}};
 }
 
 Result<StatusView> read_status_view(const json::value& document) {
@@ -160,7 +213,7 @@ Result<StatusView> read_status_view(const json::value& document) {
   StatusView s;
   fields.require("version");
   s.version = fields.text("version");
-  s.pid = fields.number("pid", {0, kMost}).value_or(0);
+  s.pid = fields.number("pid", {0, kMax}).value_or(0);
   s.since = fields.wall("since").value_or(WallTime{});
   s.emulated = fields.flag("emulated").value_or(false);
   s.driver = fields.text("driver");
@@ -170,7 +223,8 @@ Result<StatusView> read_status_view(const json::value& document) {
   s.held = count(fields, "held");
   s.queued = count(fields, "queued");
   s.running = count(fields, "running");
-  s.over = fields.number("over", {0, kMost}).value_or(0);
+  s.over = fields.number("over", {0, kMax}).value_or(0);
+  s.orphans = count(fields, "orphans");
   s.placement = fields.text("placement");
   s.migration = fields.text("migration");
   s.queue = fields.text("queue");
@@ -178,6 +232,7 @@ Result<StatusView> read_status_view(const json::value& document) {
   fields.each("profiles", [&](const json::value& value, const std::string& path) {
     s.profiles.push_back(profile_in(value, path, errors));
   });
+  s.user = user_in(fields, errors);
   if (errors.first()) return std::unexpected(*errors.first());
   return s;
 }

@@ -58,6 +58,19 @@ struct ProfileView {
   std::uint32_t starts_now = 0;              // fits_now, but 0 while another job is ahead
 };
 
+struct LimitUse {
+  std::uint64_t used = 0;
+  std::optional<std::uint64_t> limit;  // nullopt: none
+};
+
+// What the calling user uses, and its limits.
+struct UserUse {
+  LimitUse jobs;           // active ones
+  LimitUse slices;         // compute slices of queued and running jobs
+  LimitUse request_bytes;  // of active jobs
+  LimitUse log_bytes;      // of ended runs
+};
+
 struct StatusView {
   std::string version;
   std::uint64_t pid = 0;
@@ -71,13 +84,30 @@ struct StatusView {
   std::uint32_t queued = 0;
   std::uint32_t running = 0;  // placed, starting, running and stopping
   std::uint64_t over = 0;     // jobs in a terminal state
+  std::uint32_t orphans = 0;  // live runs without a job in the store
   std::string placement;      // policies in force
   std::string migration;
   std::string queue;
   std::string threshold;
   std::vector<ProfileView> profiles;
+  UserUse user = {};
 };
 
+// A live run without a job in the store; see GET /v1/node/orphans.
+struct OrphanView {
+  std::uint64_t run = 0;
+  std::uint64_t job = 0;  // its number in the store that knew it
+  std::uint32_t uid = 0;
+  std::string user;
+  std::string gpu;       // UUID
+  std::string instance;  // "MIG-…"
+  std::optional<std::uint64_t> pid;
+  std::string folder;
+  bool ending = false;  // it was requested to stop
+};
+
+[[nodiscard]] boost::json::value to_json(const OrphanView& orphan);
+[[nodiscard]] Result<OrphanView> read_orphan_view(const boost::json::value& document);
 [[nodiscard]] boost::json::value to_json(const GpuView& gpu);
 [[nodiscard]] Result<GpuView> read_gpu_view(const boost::json::value& document);
 [[nodiscard]] boost::json::value to_json(const StatusView& status);

@@ -20,7 +20,7 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t kMostMilliseconds = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+constexpr std::uint64_t kMaxMilliseconds = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
 // An integer in the range of T, whether the parser stored it as signed or unsigned.
 template <std::integral T>
@@ -49,7 +49,7 @@ class Keys {
   }
 
   template <std::integral T>
-  void number(std::string_view key, T& out, T lowest = 0, T highest = kMost<T>) {
+  void number(std::string_view key, T& out, T lowest = 0, T highest = kMax<T>) {
     const json::value* value = find(key, true);
     if (value == nullptr) return;
     const auto number = whole<T>(*value);
@@ -68,7 +68,7 @@ class Keys {
   }
   void duration(std::string_view key, milliseconds& out) {
     std::uint64_t count = 0;
-    number(key, count, std::uint64_t{0}, kMostMilliseconds);
+    number(key, count, std::uint64_t{0}, kMaxMilliseconds);
     out = milliseconds(count);
   }
   void flag(std::string_view key, bool& out) {
@@ -125,7 +125,7 @@ class Keys {
 
  private:
   template <class T>
-  static constexpr T kMost = std::numeric_limits<T>::max();
+  static constexpr T kMax = std::numeric_limits<T>::max();
 
   const json::object* object_;
   std::string_view what_;
@@ -244,6 +244,7 @@ json::value to_json(const RunSpec& spec) {
   if (spec.time_spent.count() != 0) out["time_spent_ms"] = spec.time_spent.count();
   if (spec.cpu_percent) out["cpu_percent"] = *spec.cpu_percent;
   if (spec.memory_bytes) out["memory_bytes"] = *spec.memory_bytes;
+  if (spec.pids_limit) out["pids_limit"] = *spec.pids_limit;
   return out;
 }
 
@@ -274,6 +275,7 @@ Result<RunSpec> read_run_spec(const json::value& document) {
   keys.text("cgroup", spec.cgroup);
   keys.number_or_none("cpu_percent", spec.cpu_percent);
   keys.number_or_none("memory_bytes", spec.memory_bytes);
+  keys.number_or_none("pids_limit", spec.pids_limit);
   if (spec.command.empty()) keys.must_be("command", "a program and its arguments");
   if (spec.tag.empty()) keys.must_be("tag", "a non-empty string");
   if (keys.error()) return invalid(*keys.error());
@@ -281,14 +283,16 @@ Result<RunSpec> read_run_spec(const json::value& document) {
 }
 
 json::value to_json(const ExitRecord& record) {
-  return {{"version", kShimVersion},
-          {"code", record.code ? json::value(*record.code) : json::value(nullptr)},
-          {"signal", record.signal ? json::value(*record.signal) : json::value(nullptr)},
-          {"reason", record.reason},
-          {"time_limit", record.time_limit},
-          {"stopped", record.stopped},
-          {"started_us", record.started.time_since_epoch().count()},
-          {"ended_us", record.ended.time_since_epoch().count()}};
+  json::object out{{"version", kShimVersion},
+                   {"code", record.code ? json::value(*record.code) : json::value(nullptr)},
+                   {"signal", record.signal ? json::value(*record.signal) : json::value(nullptr)},
+                   {"reason", record.reason},
+                   {"time_limit", record.time_limit},
+                   {"stopped", record.stopped},
+                   {"started_us", record.started.time_since_epoch().count()},
+                   {"ended_us", record.ended.time_since_epoch().count()}};
+  if (record.lost_output != 0) out["lost_output_bytes"] = record.lost_output;
+  return out;
 }
 
 Result<ExitRecord> read_exit_record(const json::value& document) {
@@ -302,6 +306,9 @@ Result<ExitRecord> read_exit_record(const json::value& document) {
   keys.flag("stopped", record.stopped);
   read_time(keys, "started_us", record.started);
   read_time(keys, "ended_us", record.ended);
+  if (keys.find("lost_output_bytes", false) != nullptr) {
+    keys.number("lost_output_bytes", record.lost_output);
+  }
   if (keys.error()) return invalid(*keys.error());
   return record;
 }

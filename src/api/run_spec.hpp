@@ -29,7 +29,8 @@ inline constexpr const char* kControlSocket = "control";
 inline constexpr const char* kStdoutLog = "stdout.log";  // rotated: stdout.log.1, .2 …
 inline constexpr const char* kStderrLog = "stderr.log";
 
-// Set in the environment of every process of a run, to find all of them: "<node>/<run>".
+// Set in the environment of every process of a run, to find all of them. Its value is random and
+// nobody else's to know: shim/run_mark.hpp.
 inline constexpr const char* kRunTag = "TANGRAM_RUN";
 
 struct RunSpec {
@@ -60,6 +61,7 @@ struct RunSpec {
   std::string cgroup;                      // cgroup v2 folder to create and use; empty: none
   std::optional<std::uint32_t> cpu_percent;
   std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> pids_limit;  // processes and threads
 
   friend bool operator==(const RunSpec&, const RunSpec&) = default;
 };
@@ -74,6 +76,9 @@ struct ExitRecord {
   std::string reason;       // set by the shim, e.g. "time limit of 1h reached"
   bool time_limit = false;  // the shim stopped the run at its time limit
   bool stopped = false;     // the shim stopped the run on request
+  // Bytes of output that could not be written, and that the logs do not mention: the disk was full
+  // to the end. 0 also from older shims.
+  std::uint64_t lost_output = 0;
   WallTime started{};
   WallTime ended{};
 

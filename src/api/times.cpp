@@ -31,7 +31,7 @@ constexpr std::array kByteUnits = {Unit{"b", 1},
                                    Unit{"g", kKib* kKib* kKib},
                                    Unit{"tib", kKib* kKib* kKib* kKib},
                                    Unit{"t", kKib* kKib* kKib* kKib}};
-constexpr double kMostBytes = 9'007'199'254'740'992;  // 2^53: exact in every JSON implementation
+constexpr double kMaxBytes = 9'007'199'254'740'992;  // 2^53: exact in every JSON implementation
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -133,7 +133,7 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   for (const Unit& unit : kByteUnits) {
     if (!number || unit.name != (name.empty() ? "b" : name)) continue;
     const double bytes = *number * unit.size;
-    if (bytes > kMostBytes) return invalid(cat("invalid size ", quoted(text), ": more than 8 PiB"));
+    if (bytes > kMaxBytes) return invalid(cat("invalid size ", quoted(text), ": more than 8 PiB"));
     return static_cast<std::uint64_t>(std::llround(bytes));
   }
   return invalid(cat("invalid size ", quoted(text),

@@ -64,7 +64,7 @@ Result<TokenView> read_token_view(const json::value& document) {
   Fields fields(document, "", "a token", errors);
   TokenView t;
   fields.require("id");
-  t.id = fields.number("id", {0, kMost}).value_or(0);
+  t.id = fields.number("id", {0, kMax}).value_or(0);
   t.name = fields.text("name");
   t.user = fields.text("user");
   t.uid = fields.number32("uid").value_or(0);
@@ -72,7 +72,7 @@ Result<TokenView> read_token_view(const json::value& document) {
   t.created = fields.wall("created").value_or(WallTime{});
   t.expires = fields.wall("expires").value_or(WallTime{});
   t.revoked = fields.flag("revoked").value_or(false);
-  t.parent = fields.number("parent", {0, kMost});
+  t.parent = fields.number("parent", {0, kMax});
   t.unsaved = fields.text("unsaved");
   t.secret = fields.text("secret");
   if (errors.first()) return std::unexpected(*errors.first());

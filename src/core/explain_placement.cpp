@@ -99,8 +99,8 @@ Result<ArrivalExplanation> explain_placement(const Scheduler& before, Instant at
   const bool agrees = got != nullptr && winner && winner->gpu == record.main.gpu &&
                       winner->start == got->placement.start;
   if (agrees) return explained;
-  return failed(cat("the step in which job ", job.value(),
-                    " was placed did too much else to rebuild the decision."));
+  return failed(cat("cannot rebuild the decision: the step in which job ", job.value(),
+                    " was placed made other changes too."));
 }
 
 }  // namespace tangram::core

@@ -20,7 +20,7 @@ Result<void> check_job(const Job& job) {
   const std::string name = cat("job ", job.id.value());
   if (job.kind == JobKind::kLease) return invalid(name + " is a lease, and leases never move.");
   if (!job.allowed_to_move) {
-    return invalid(name + " is pinned, or did not say how it can be moved (--move).");
+    return invalid(name + " cannot be moved: pinned, or submitted without --move.");
   }
   if (job.moving()) return not_now(name + " is being moved already.");
   if (job.phase != JobPhase::kRunning || !job.main.ready || job.main.stopping) {
@@ -33,7 +33,7 @@ Result<void> check_job(const Job& job) {
 std::vector<Restraining> what_restrains_anywhere(const Node& node, const Job& job) {
   const Restraint& restraint = node.tuning().restraint;
   std::vector<Restraining> by;
-  if (node.moves_under_way() >= restraint.most_moves) by.push_back({RestraintKind::kMostMoves});
+  if (node.moves_under_way() >= restraint.most_moves) by.push_back({RestraintKind::kMaxMoves});
   if (node.tuning().migration == "off") by.push_back({RestraintKind::kOff});
   const Instant opens = window_opens(restraint.window, node.now());
   if (opens != node.now()) by.push_back({RestraintKind::kWindow, opens});
@@ -46,7 +46,7 @@ constexpr const char* kOverride = "; an administrator can override this.";
 std::unexpected<Error> refusal(const Node& node, const Job& job, const Restraining& by,
                                const Slot& to) {
   switch (by.by) {
-    case RestraintKind::kMostMoves:
+    case RestraintKind::kMaxMoves:
       return not_now(cat("limit of ", node.tuning().restraint.most_moves,
                          " concurrent moves reached (restraint.most_moves); retry later or "
                          "raise it."));
@@ -70,7 +70,7 @@ std::unexpected<Error> refusal(const Node& node, const Job& job, const Restraini
 // `restrained`: check all restraints, as for an owner; else only those that apply to operators.
 Result<void> check_restraint(const Node& node, const Job& job, bool restrained) {
   for (const Restraining& by : what_restrains_anywhere(node, job)) {
-    if (restrained || by.by == RestraintKind::kMostMoves) return refusal(node, job, by, {});
+    if (restrained || by.by == RestraintKind::kMaxMoves) return refusal(node, job, by, {});
   }
   return {};
 }

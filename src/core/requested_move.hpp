@@ -18,7 +18,7 @@
 namespace tangram::core {
 
 // What restrains a move; see Restraint. The maximum number of moves restrains operators too.
-enum class RestraintKind : std::uint8_t { kMostMoves, kOff, kWindow, kCooldown, kProtectHead };
+enum class RestraintKind : std::uint8_t { kMaxMoves, kOff, kWindow, kCooldown, kProtectHead };
 [[nodiscard]] std::string_view name_of(RestraintKind kind);  // as it is tuned: "most_moves"
 
 struct Restraining {

@@ -60,8 +60,11 @@ Result<void> check_moves(const Node& node) {
     if (job.moving()) ++into[job.replica.gpu.value()];
   }
   for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
-    if (into[g] != static_cast<int>(node.gpu(GpuId(g)).incoming)) {
-      return unsound(cat(into[g], " moves into gpu ", g, ", which it does not know"));
+    const bool is_target = node.gpu(GpuId(g)).incoming;
+    if (into[g] != static_cast<int>(is_target)) {
+      return unsound(cat("gpu ", g, is_target ? " is" : " is not",
+                         " marked as the target of an incoming move, but ", into[g],
+                         " jobs move there"));
     }
   }
   return {};

@@ -9,7 +9,7 @@
 namespace tangram::core {
 namespace {
 
-constexpr std::size_t kMostModels = 0xFE;
+constexpr std::size_t kMaxModels = 0xFE;
 
 // The numbers that saved state may use.
 struct Bounds {
@@ -126,10 +126,10 @@ Result<void> check_numbers(const Saved& saved) {
   for (const SavedGpu& gpu : saved.gpus) {
     for (const SavedEntry& e : gpu.entries) instances.push_back(e.id);
   }
-  if (!all_differ(ids)) return unsound("a job is there twice");
+  if (!all_differ(ids)) return unsound("duplicate job");
   if (!all_differ(orders)) return unsound("two jobs were submitted as the same");
-  if (!all_differ(runs)) return unsound("a run is there twice");
-  if (!all_differ(instances)) return unsound("an instance is there twice");
+  if (!all_differ(runs)) return unsound("duplicate run");
+  if (!all_differ(instances)) return unsound("duplicate instance");
   if (!orders.empty() && orders.back() >= saved.rest.next_order) {
     return unsound("a job of the future");
   }
@@ -183,7 +183,7 @@ Result<void> check_saved(const Saved& saved) {
   for (std::size_t i = 0; i < saved.gpus.size(); ++i) {
     if (const auto ok = check_gpu(saved.gpus[i], i, saved.rest.partitioning); !ok) return ok;
   }
-  if (different_models(saved) > kMostModels) return unsound("too many GPU models");
+  if (different_models(saved) > kMaxModels) return unsound("too many GPU models");
   for (const SavedJob& each : saved.jobs) {
     if (const auto ok = check_job(each.job, bounds); !ok) return ok;
   }

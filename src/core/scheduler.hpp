@@ -32,9 +32,8 @@ namespace tangram::core {
 inline constexpr Duration kFirstBackOff = std::chrono::seconds(30);
 inline constexpr Duration kLongestBackOff = std::chrono::hours(1);
 // So often in a row a job may find no instance, or not start in it; then it is given up.
-inline constexpr int kMostCreateFailures = 3;
-inline constexpr int kMostQuestionsPerStep =
-    64;  // to the migration policy; the rest follow at once
+inline constexpr int kMaxCreateFailures = 3;
+inline constexpr int kMaxQuestionsPerStep = 64;  // to the migration policy; the rest follow at once
 
 struct Saved;         // saved.hpp
 struct SavedChanges;  // saved.hpp

@@ -200,7 +200,7 @@ void Scheduler::finish(JobSlot s, JobNews news) {
 void Scheduler::create_failed_for(JobSlot s, GpuId gpu, std::uint8_t start) {
   Job& job = node_.job(s);
   ++job.create_failures;
-  if (job.create_failures >= kMostCreateFailures) {
+  if (job.create_failures >= kMaxCreateFailures) {
     finish(s, JobNews::kCreateFailed);
     return;
   }
@@ -216,7 +216,7 @@ void Scheduler::start_failed(const ActionFailed& e) {
   Job& job = node_.job(s);
   const bool is_starting = job.main.run == e.run && job.phase == JobPhase::kStarting &&
                            !job.moving() && !job.ending && !job.cancelled;
-  if (!is_starting || job.create_failures + 1 >= kMostCreateFailures) {
+  if (!is_starting || job.create_failures + 1 >= kMaxCreateFailures) {
     on(JobExited{e.job, e.run, false});
     return;
   }

@@ -16,7 +16,7 @@ void Scheduler::plan() {
   for (std::uint32_t g = to_plan_.first(); g != GpuSet::kNone; g = to_plan_.next(g + 1)) {
     if (!moves_may_begin()) return;
     if (node_.gpu(GpuId(g)).incoming) continue;  // planned again when that move has ended
-    if (questions++ == kMostQuestionsPerStep) {
+    if (questions++ == kMaxQuestionsPerStep) {
       timers_.add({.when = node_.now(), .kind = TimerKind::kWindow});  // go on at once
       return;
     }

@@ -199,7 +199,7 @@ TEST_F(Change, SaysWhatIsLeftWhenItCannotRollBack) {
 }
 
 // The GPU falls off in the middle: what is left is not known, and the claim stays.
-TEST_F(Change, OnAGpuThatIsLostMeanwhileKnowsThatItDoesNotKnow) {
+TEST_F(Change, OnALostGpuReportsAnUnknownOutcome) {
   node_.fault("nvmlGpuInstanceCreateComputeInstance=GPU_IS_LOST");
   node_.fault("nvmlGpuInstanceDestroy=GPU_IS_LOST");
   const auto result = try_create();
@@ -256,7 +256,7 @@ TEST_F(Change, ReportsAnErrorWithWhatStandsAfterIt) {
 }
 
 // The instance is destroyed while the call hangs; the call fails, but the goal is reached.
-TEST_F(Change, TakesAnErrorAfterWhichNothingStandsForDone) {
+TEST_F(Change, TreatsAnErrorThatLeftNothingAsSuccess) {
   const Instance instance = made();
   node_.fault("nvmlComputeInstanceDestroy=hang:500");
   auto destroyed = std::async(std::launch::async, [&] { return try_destroy(instance); });

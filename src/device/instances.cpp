@@ -15,7 +15,7 @@ namespace tangram::device {
 namespace {
 
 // Not the count that a profile reports: it is wrong on some boards.
-constexpr unsigned kMostInstances = 64;
+constexpr unsigned kMaxInstances = 64;
 constexpr unsigned kGiIds = 15;  // the driver numbers GPU instances by position: 0 to 14
 
 struct CiRecord {
@@ -92,12 +92,12 @@ std::string InstanceReader::profile_name(unsigned profile_id) const {
 }
 
 Outcome<void> InstanceReader::add_of_profile(unsigned id, std::vector<GiRecord>& found) const {
-  std::array<nvml::GpuInstance, kMostInstances> handles{};
+  std::array<nvml::GpuInstance, kMaxInstances> handles{};
   unsigned count = 0;
   nvml::Return code = calls_.gis_of_profile(device_, id, handles.data(), &count);
   if (code == nvml::kNotSupported) return {};  // MIG is off
   if (code != nvml::kSuccess) return refused(code, "list the GPU instances");
-  for (unsigned i = 0; i < std::min(count, kMostInstances); ++i) {
+  for (unsigned i = 0; i < std::min(count, kMaxInstances); ++i) {
     GiRecord gi{.handle = handles[i]};
     code = calls_.gi_info(gi.handle, &gi.info);
     if (code != nvml::kSuccess) return refused(code, "read a GPU instance");
@@ -153,12 +153,12 @@ Outcome<std::vector<CiRecord>> InstanceReader::computes(
     nvml::GpuInstance gi, const std::vector<nvml::CiProfileInfo>& profiles) const {
   std::vector<CiRecord> found;
   for (const nvml::CiProfileInfo& profile : profiles) {
-    std::array<nvml::ComputeInstance, kMostInstances> handles{};
+    std::array<nvml::ComputeInstance, kMaxInstances> handles{};
     unsigned count = 0;
     const nvml::Return code = calls_.cis_of_profile(gi, profile.id, handles.data(), &count);
     if (code == nvml::kNotSupported) continue;
     if (code != nvml::kSuccess) return refused(code, "list the compute instances");
-    for (unsigned i = 0; i < std::min(count, kMostInstances); ++i) {
+    for (unsigned i = 0; i < std::min(count, kMaxInstances); ++i) {
       found.push_back({handles[i], profile});
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "nvml/control.hpp"
 
 namespace tangram::device {
 namespace {
@@ -23,6 +24,21 @@ Error not_loaded(const std::string& path, std::string_view why) {
 std::string library_path() {
   const char* path = std::getenv("TANGRAM_NVML");
   return path != nullptr && *path != '\0' ? path : "libnvidia-ml.so.1";
+}
+
+std::optional<Error> emulated_node_error(const std::string& path) {
+  const std::unique_ptr<void, int (*)(void*)> library(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL),
+                                                      ::dlclose);
+  if (library == nullptr) return std::nullopt;
+  void* const status = ::dlsym(library.get(), "tangramEmulatorStatus");
+  void* const error = ::dlsym(library.get(), "tangramEmulatorError");
+  if (status == nullptr || error == nullptr) return std::nullopt;
+  unsigned length = 0;
+  const nvml::Return code =
+      reinterpret_cast<decltype(&nvml::tangramEmulatorStatus)>(status)(nullptr, &length);
+  if (code == nvml::kSuccess) return std::nullopt;
+  return Error{ErrorCode::kInvalid,
+               reinterpret_cast<decltype(&nvml::tangramEmulatorError)>(error)()};
 }
 
 Library::Library(std::string path, void* handle)

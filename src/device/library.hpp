@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ namespace tangram::device {
 
 // $TANGRAM_NVML if it is set, else the driver's own "libnvidia-ml.so.1".
 [[nodiscard]] std::string library_path();
+
+// Why the emulator in the library at `path` cannot emulate the node that the environment describes,
+// e.g. because it does not know the model. nullopt: it can, or the library is not an emulator.
+[[nodiscard]] std::optional<Error> emulated_node_error(const std::string& path);
 
 // Thread-safe, as NVML is. A process may have several.
 class Library {

@@ -41,6 +41,20 @@ TEST(Library, WithoutADriverSaysSo) {
               AllOf(HasSubstr("driver is not loaded"), HasSubstr("modprobe")));
 }
 
+TEST(Library, AnEmulatedNodeThatCannotBeIsNamed) {
+  const testing::Folder folder;
+  ::setenv("TANGRAM_EMULATOR_STATE", folder.at("s").c_str(), 1);
+  ::setenv("TANGRAM_EMULATE", "1xFOO", 1);
+  const auto unknown = emulated_node_error(TANGRAM_EMULATOR_LIBRARY);
+  ASSERT_TRUE(unknown.has_value());
+  EXPECT_THAT(unknown->message,
+              AllOf(HasSubstr("'FOO'"), HasSubstr("Known models: "), HasSubstr("A100-40GB")));
+  ::setenv("TANGRAM_EMULATE", "1xA100-40GB", 1);
+  EXPECT_FALSE(emulated_node_error(TANGRAM_EMULATOR_LIBRARY).has_value());
+  EXPECT_FALSE(emulated_node_error("libm.so.6").has_value());
+  EXPECT_FALSE(emulated_node_error("/no/such/library.so").has_value());
+}
+
 TEST(Library, PathComesFromTheEnvironmentOrIsTheDrivers) {
   ::unsetenv("TANGRAM_NVML");
   EXPECT_EQ(library_path(), "libnvidia-ml.so.1");

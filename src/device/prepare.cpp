@@ -18,17 +18,17 @@ std::string smi(const Gpu& gpu, std::string_view arguments) {
 
 std::string lifetime(const Gpu& gpu) {
   return gpu.resetless
-             ? "On this GPU it takes no reset, and is lost when the driver is unloaded or "
-               "the machine reboots: have it run at every boot."
-             : "On this GPU it takes a reset, for which nothing may use the GPU, not even "
-               "a monitoring daemon (dcgm, nvidia-persistenced); it survives reboots.";
+             ? "This GPU needs no reset, but MIG mode is lost when the driver is unloaded or "
+               "the machine reboots: enable it at every boot."
+             : "This GPU must be reset: stop all processes on it first, also monitoring "
+               "(dcgm, nvidia-persistenced). MIG mode then survives reboots.";
 }
 
 std::string reset_text(const Gpu& gpu) {
   return gpu.resetless
-             ? cat("End what uses the GPU, monitoring daemons too (dcgm), then run ",
+             ? cat("Stop all processes on the GPU, also monitoring (dcgm), then run ",
                    smi(gpu, "-mig 1"), " as root again.")
-             : cat("End what uses the GPU, monitoring daemons too (dcgm, nvidia-persistenced), "
+             : cat("Stop all processes on the GPU, also monitoring (dcgm, nvidia-persistenced), "
                    "then run ",
                    smi(gpu, "--gpu-reset"), " as root, or reboot.");
 }

@@ -43,9 +43,9 @@ TEST(MigInstruction, SaysWhatToRun) {
   EXPECT_THAT(mig_instruction(gpu_with(MigMode::kOff, false)),
               AllOf(HasSubstr("MIG is off on GPU-1"),
                     HasSubstr("`nvidia-smi -i 00000000:17:00.0 -mig 1` as root"),
-                    HasSubstr("takes a reset"), HasSubstr("dcgm"), HasSubstr("survives reboots")));
+                    HasSubstr("must be reset"), HasSubstr("dcgm"), HasSubstr("survives reboots")));
   EXPECT_THAT(mig_instruction(gpu_with(MigMode::kOff, true)),
-              AllOf(HasSubstr("takes no reset"), HasSubstr("at every boot")));
+              AllOf(HasSubstr("needs no reset"), HasSubstr("at every boot")));
   EXPECT_THAT(mig_instruction(gpu_with(MigMode::kPendingOn, false)),
               AllOf(HasSubstr("pending"), HasSubstr("--gpu-reset")));
   EXPECT_THAT(mig_instruction(gpu_with(MigMode::kPendingOn, true)),

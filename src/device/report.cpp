@@ -11,7 +11,7 @@
 namespace tangram::device {
 namespace {
 
-constexpr unsigned kMostPlacements = 64;
+constexpr unsigned kMaxPlacements = 64;
 
 mig::ReportedProfile reported(const nvml::GiProfileInfo& info, unsigned number) {
   const auto fact = [](auto value) { return static_cast<int>(value); };
@@ -35,7 +35,7 @@ Outcome<std::vector<mig::ReportedPlacement>> read_placements(const Library& libr
   const Calls& calls = library.calls();
   unsigned count = 0;
   nvml::Return code = calls.gi_placements(device, id, nullptr, &count);
-  std::vector<nvml::Placement> placements(std::max(count, kMostPlacements));
+  std::vector<nvml::Placement> placements(std::max(count, kMaxPlacements));
   if (code == nvml::kSuccess) code = calls.gi_placements(device, id, placements.data(), &count);
   if (code == nvml::kNotSupported) count = 0;  // before R550, when MIG is off
   if (code != nvml::kSuccess && code != nvml::kNotSupported) {

@@ -27,9 +27,9 @@ TEST(FragCost, TiesAreExact) {
 }
 
 TEST(FragCost, ComparesTheLargestNumbersWithoutOverflow) {
-  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
-  EXPECT_LT(FragCost(kMost - 1, kMost), FragCost(kMost, kMost));
-  EXPECT_LT(FragCost(1, kMost), FragCost(1, kMost - 1));
+  constexpr auto kMax = std::numeric_limits<std::int32_t>::max();
+  EXPECT_LT(FragCost(kMax - 1, kMax), FragCost(kMax, kMax));
+  EXPECT_LT(FragCost(1, kMax), FragCost(1, kMax - 1));
 }
 
 TEST(FragCost, TextIsInLowestTerms) {

@@ -65,7 +65,7 @@ TEST(Layout, RefusesOneTooMany) {
             "1g.5gb+me@2 is one too many: a GPU can have at most 1 1g.5gb+me.");
   EXPECT_EQ(refusal(model("RTX-PRO-6000-96GB"), {"1g.24gb+me.all@0", "1g.24gb@3"}),
             "1g.24gb@3 is one too many: 1g.24gb+me.all has all media engines: only -me profiles "
-            "can stand beside it.");
+            "can be added.");
 }
 
 TEST(Layout, RefusesUnknownProfilesAndIllegalStarts) {

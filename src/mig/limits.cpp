@@ -39,10 +39,10 @@ std::optional<std::string> limit_broken(const Model& model, std::span<const Prof
     const Media beside = media(model, other);
     const std::string& name = model.profile(other).name;
     if (has_shared_engines(kind) && has_shared_engines(beside)) {
-      return cat("a GPU can have one instance with +me engines, and ", name, " is there already.");
+      return cat("a GPU can have one instance with +me engines, and ", name, " already has them.");
     }
     if (beside == Media::kAll && kind != Media::kNone) {
-      return cat(name, " has all media engines: only -me profiles can stand beside it.");
+      return cat(name, " has all media engines: only -me profiles can be added.");
     }
     if (kind == Media::kAll && beside != Media::kNone) {
       return cat(wanted.name, " needs all media engines, but ", name, " has some of them.");

@@ -36,15 +36,15 @@ TEST(Limits, OneExtendedInstancePerA100) {
 TEST(Limits, TheTwoExtendedKindsOfAnA30ExcludeEachOther) {
   const Model& m = model("A30-24GB");
   EXPECT_EQ(broken(m, {"1g.6gb+me"}, "2g.12gb+me"),
-            "a GPU can have one instance with +me engines, and 1g.6gb+me is there already.");
+            "a GPU can have one instance with +me engines, and 1g.6gb+me already has them.");
   EXPECT_EQ(broken(m, {"2g.12gb+me"}, "1g.6gb+me"),
-            "a GPU can have one instance with +me engines, and 2g.12gb+me is there already.");
+            "a GPU can have one instance with +me engines, and 2g.12gb+me already has them.");
   EXPECT_EQ(broken(m, {"2g.12gb+me"}, "2g.12gb"), "");
 }
 
 TEST(Limits, BesideAllMediaOnlyNoMedia) {
   const Model& m = model("RTX-PRO-6000-96GB");
-  const std::string why = " has all media engines: only -me profiles can stand beside it.";
+  const std::string why = " has all media engines: only -me profiles can be added.";
   EXPECT_EQ(broken(m, {"1g.24gb+me.all"}, "1g.24gb"), "1g.24gb+me.all" + why);
   EXPECT_EQ(broken(m, {"1g.24gb+me.all"}, "1g.24gb+gfx"), "1g.24gb+me.all" + why);
   EXPECT_EQ(broken(m, {"2g.48gb+me.all"}, "2g.48gb+gfx"), "2g.48gb+me.all" + why);
@@ -68,7 +68,7 @@ TEST(Limits, ExtendedAndAllMediaShareTheSameEngines) {
   EXPECT_NE(broken(m, {"1g.24gb+me.all"}, "2g.48gb+me.all"), "");
 }
 
-TEST(Limits, GraphicsAndNoMediaStandBesideTheOthers) {
+TEST(Limits, GraphicsAndNoMediaCoexistWithTheOthers) {
   const Model& m = model("RTX-PRO-6000-96GB");
   EXPECT_EQ(broken(m, {"1g.24gb+gfx", "1g.24gb+gfx", "1g.24gb"}, "1g.24gb+me"), "");
   EXPECT_EQ(broken(m, {"1g.24gb+me", "1g.24gb-me"}, "1g.24gb+gfx"), "");

@@ -17,12 +17,12 @@ struct NameParts {
 };
 
 std::optional<NameParts> parts_of(std::string_view name) {
-  constexpr int kMost = 9'999;
+  constexpr int kMax = 9'999;
   const std::size_t dot = name.find("g.");
   const std::size_t unit = name.find("gb", dot == std::string_view::npos ? name.size() : dot);
   if (unit == std::string_view::npos) return std::nullopt;
-  const auto compute = parse_int(name.substr(0, dot), 1, kMost);
-  const auto gigabytes = parse_int(name.substr(dot + 2, unit - dot - 2), 1, kMost);
+  const auto compute = parse_int(name.substr(0, dot), 1, kMax);
+  const auto gigabytes = parse_int(name.substr(dot + 2, unit - dot - 2), 1, kMax);
   if (!compute || !gigabytes) return std::nullopt;
   return NameParts{*compute, *gigabytes, name.substr(unit + 2)};
 }

@@ -30,7 +30,7 @@ std::string_view suffix_of(int nvml_enum) {
   }
 }
 
-constexpr int kMostMemoryMib = 16 * 1024 * 1024;
+constexpr int kMaxMemoryMib = 16 * 1024 * 1024;
 
 constexpr int divide_up(int a, int b) { return (a + b - 1) / b; }
 
@@ -61,7 +61,7 @@ Result<ModelSpec> spec_of(const std::string& model_name, const ReportedGpu& gpu)
     return failed(cat("the driver's report of ", quoted(gpu.device_name),
                       " contradicts itself: ", why..., "."));
   };
-  if (gpu.memory_total_mib <= 0 || gpu.memory_total_mib > kMostMemoryMib) {
+  if (gpu.memory_total_mib <= 0 || gpu.memory_total_mib > kMaxMemoryMib) {
     return contradiction("its memory is ", gpu.memory_total_mib, " MiB");
   }
   ModelSpec spec{.name = model_name, .device_names = {gpu.device_name}, .profiles = {}};

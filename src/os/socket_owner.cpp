@@ -146,7 +146,7 @@ Result<uid_t> SocketOwner::of_peer(int connected) {
   if (!there) return std::unexpected(there.error());
   const auto port = ntohs(there->sin_port);
   if (here->sin_port == there->sin_port && here->sin_addr.s_addr == there->sin_addr.s_addr) {
-    return failed(cat("port ", port, " has no server: the connection leads to itself."));
+    return failed(cat("connected to itself: no server listens on port ", port, "."));
   }
   const Lookup listener = find(*there, sockaddr_in{});
   if (!listener) return std::unexpected(listener.error());
@@ -207,7 +207,8 @@ SocketOwner::Lookup SocketOwner::ask_kernel(const sockaddr_in& local, const sock
       return failed(cat("socket diagnostics: ", errno_text(-error.error), "."));
     }
     inet_diag_msg found{};
-    if (header.nlmsg_len < NLMSG_HDRLEN + sizeof found) return failed("socket diagnostics: short.");
+    if (header.nlmsg_len < NLMSG_HDRLEN + sizeof found)
+      return failed("socket diagnostics: truncated reply.");
     std::memcpy(&found, bytes.data() + NLMSG_HDRLEN, sizeof found);
     // Without such a connection, the kernel answers with the listening socket.
     const bool is_listening = found.idiag_state == TCP_LISTEN;

@@ -103,8 +103,8 @@ Result<MoveExplanation> explain_move_made(const core::Scheduler& before, Instant
       return explained;
     }
   }
-  return failed(cat("the step in which the move of job ", job.value(),
-                    " began did too much else to rebuild the decision."));
+  return failed(cat("cannot rebuild the decision: the step in which the move of job ", job.value(),
+                    " began made other changes too."));
 }
 
 MoveExplanation explain_move(const core::Node& node, core::GpuId to) {

@@ -43,14 +43,16 @@ std::uint64_t number_in(const std::string& path, std::string_view key) {
   return 0;
 }
 
-// The folder and all cgroups below it, deepest last.
-std::vector<std::string> tree(const std::string& path) {
+// The folder and all cgroups below it, deepest last. `error`: why some may be missing; none if they
+// were removed meanwhile.
+std::vector<std::string> tree(const std::string& path, std::error_code& error) {
   std::vector<std::string> folders{path};
-  std::error_code ignored;
-  for (fs::recursive_directory_iterator at(path, ignored), end; at != end; at.increment(ignored)) {
-    if (ignored) break;
-    if (at->is_directory(ignored)) folders.push_back(at->path().string());
+  for (fs::recursive_directory_iterator at(path, error), end; at != end; at.increment(error)) {
+    if (error) break;
+    std::error_code gone;
+    if (at->is_directory(gone)) folders.push_back(at->path().string());
   }
+  if (error == std::errc::no_such_file_or_directory) error.clear();
   return folders;
 }
 
@@ -92,6 +94,9 @@ Result<void> set_limits(const api::RunSpec& spec) {
     const std::uint64_t quota = *spec.cpu_percent * kPeriodUs / 100;
     if (auto set = limit(spec, "cpu", "cpu.max", cat(quota, " ", kPeriodUs)); !set) return set;
   }
+  if (spec.pids_limit) {
+    if (auto set = limit(spec, "pids", "pids.max", cat(*spec.pids_limit)); !set) return set;
+  }
   if (spec.memory_bytes) return limit(spec, "memory", "memory.max", cat(*spec.memory_bytes));
   return {};
 }
@@ -111,14 +116,17 @@ Result<void> make_cgroup(const api::RunSpec& spec) {
   return limited;
 }
 
-std::vector<pid_t> cgroup_members(const std::string& path) {
+Result<std::vector<pid_t>> cgroup_members(const std::string& path) {
   std::vector<pid_t> members;
-  for (const std::string& folder : tree(path)) {
+  std::error_code error;
+  for (const std::string& folder : tree(path, error)) {
     const auto text = os::read_file(folder + "/cgroup.procs", "list of a cgroup", 16U << 20U);
-    if (!text) continue;
+    if (!text && ::access(folder.c_str(), F_OK) != 0 && errno == ENOENT) continue;  // removed
+    if (!text) return std::unexpected(text.error());
     std::istringstream words(*text);
     for (pid_t pid = 0; words >> pid;) members.push_back(pid);
   }
+  if (error) return system_failure("list the cgroups in", path, error.value());
   return members;
 }
 
@@ -140,7 +148,8 @@ std::uint64_t cgroup_oom_kills(const std::string& path) {
 }
 
 bool remove_cgroup(const std::string& path) {
-  std::vector<std::string> folders = tree(path);
+  std::error_code ignored;  // then rmdir() fails
+  std::vector<std::string> folders = tree(path, ignored);
   std::ranges::reverse(folders);
   return std::ranges::all_of(folders, [](const std::string& folder) {
     return ::rmdir(folder.c_str()) == 0 || errno == ENOENT;

@@ -17,8 +17,9 @@ namespace tangram::shim {
 // is an error if it has limits.
 [[nodiscard]] Result<void> make_cgroup(const api::RunSpec& spec);
 
-// The processes in the cgroup and those below it; none if it does not exist.
-[[nodiscard]] std::vector<pid_t> cgroup_members(const std::string& path);
+// The processes in the cgroup and those below it; none if it does not exist. An error: that could
+// not be read.
+[[nodiscard]] Result<std::vector<pid_t>> cgroup_members(const std::string& path);
 
 // Kills all its processes at once; false if the kernel has no cgroup.kill.
 bool kill_cgroup(const std::string& path);

@@ -52,7 +52,7 @@ TEST_F(ShimCgroup, KillsAllProcessesInIt) {
   TestRun run("setsid sh -c 'env -i /bin/sleep 1000 & sleep 1000' & echo up; exec sleep 1000");
   use(run);
   run.start();
-  ASSERT_TRUE(eventually([&] { return cgroup_members(run.spec.cgroup).size() >= 4; }));
+  ASSERT_TRUE(eventually([&] { return cgroup_members(run.spec.cgroup)->size() >= 4; }));
   run.client().send(R"({"do":"stop","grace_ms":0})");
   run.record();
   EXPECT_FALSE(std::filesystem::exists(run.spec.cgroup));
@@ -116,7 +116,7 @@ TEST_F(ShimCgroup, IsNotSharedWithLivingProcesses) {
   const auto record = second.run();
   EXPECT_EQ(record.code, 126);
   EXPECT_THAT(record.reason, HasSubstr("already has processes"));
-  EXPECT_EQ(processes_of({.tag = first.spec.tag}).size(), 1U);
+  EXPECT_EQ(testing::live_processes({.tag = first.spec.tag}).size(), 1U);
 }
 
 TEST(ShimLimits, WithoutACgroupAreRefused) {

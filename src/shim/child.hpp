@@ -33,9 +33,9 @@ struct ChildFailure {
 struct Launch {
   const api::RunSpec& spec;
   const std::vector<std::string>& command;  // the job's own, or the probe's
-  int out;                                  // becomes standard output
-  int err;                                  // becomes standard error
-  // Whether shim.log tells what could not be reset. False: probes would repeat it every time.
+  int out = -1;                             // becomes standard output
+  int err = -1;                             // becomes standard error
+  // Whether to log attributes that could not be reset. False for probes, which would repeat it.
   bool logs_problems = false;
 };
 

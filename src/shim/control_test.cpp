@@ -126,7 +126,7 @@ TEST(ShimControl, RejectsMalformedLines) {
     EXPECT_TRUE(answer) << line;
   }
   EXPECT_FALSE(testing::is_gone(run.shim()));
-  EXPECT_EQ(processes_of({.tag = run.spec.tag}).size(), 1U);
+  EXPECT_EQ(testing::live_processes({.tag = run.spec.tag}).size(), 1U);
 }
 
 TEST(ShimControl, DisconnectsAClientThatSendsAnEndlessLine) {
@@ -266,7 +266,7 @@ TEST(ShimControl, ALateProbeIsKilledWithItsChildren) {
   EXPECT_EQ(second->at("detail"), first->at("detail"));
   EXPECT_EQ(third->at("ok"), false);
   EXPECT_TRUE(eventually([&] { return testing::is_gone(run.pid_in("child")); }));
-  EXPECT_EQ(processes_of({.tag = run.spec.tag}).size(), 1U);
+  EXPECT_EQ(testing::live_processes({.tag = run.spec.tag}).size(), 1U);
 }
 
 TEST(ShimControl, BoundsTheOutputOfAProbe) {
@@ -291,7 +291,7 @@ TEST(ShimControl, FreezesAndThaws) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->at("done"), 8);
   EXPECT_EQ(answer->at("ok"), true) << answer->at("detail");
-  const auto frozen = processes_of({.tag = run.spec.tag});
+  const auto frozen = testing::live_processes({.tag = run.spec.tag});
   EXPECT_GE(frozen.size(), 2U);
   for (const Process& process : frozen) {
     // A shell in vfork() is in uninterruptible sleep; it stops before it runs again.
@@ -339,7 +339,7 @@ TEST(ShimControl, AFrozenRunGetsNoSignals) {
     client.send(line);
     EXPECT_EQ(client.next_with("error")->at("error"), "cannot signal the job: the run is frozen.");
   }
-  for (const Process& process : processes_of({.tag = run.spec.tag})) {
+  for (const Process& process : testing::live_processes({.tag = run.spec.tag})) {
     EXPECT_TRUE(process.stopped || process.uninterruptible) << process.pid;
   }
   client.send(R"({"do":"thaw","id":2})");

@@ -19,7 +19,9 @@ using testing::TestRun;
 // How many live processes have the text in their command line.
 int count_with(const std::string& text) {
   int count = 0;
-  for (const Process& process : all_processes()) {
+  const auto all = all_processes();
+  EXPECT_TRUE(all) << all.error().message;
+  for (const Process& process : all.value_or(std::vector<Process>())) {
     std::ifstream file(cat("/proc/", process.pid, "/cmdline"), std::ios::binary);
     std::stringstream words;
     words << file.rdbuf();
@@ -145,10 +147,11 @@ TEST(ShimEnd, ProcessesForkedByTheJobDieWithIt) {
 TEST(ShimEnd, TheRunEndsWithItsLastProcess) {
   TestRun run("sleep 1000 & trap '' TERM; sh -c 'trap \"\" TERM; sleep 1000' & sleep 1000");
   run.start();
-  ASSERT_TRUE(eventually([&] { return processes_of({.tag = run.spec.tag}).size() >= 4; }));
+  ASSERT_TRUE(
+      eventually([&] { return testing::live_processes({.tag = run.spec.tag}).size() >= 4; }));
   run.client().send(R"({"do":"stop","grace_ms":10})");
   run.record();
-  EXPECT_TRUE(processes_of({.tag = run.spec.tag}).empty());
+  EXPECT_TRUE(testing::live_processes({.tag = run.spec.tag}).empty());
 }
 
 TEST(ShimEnd, CatchesProcessesThatForkEndlessly) {
@@ -206,13 +209,13 @@ TEST(Processes, ProcessesOfOtherRunsAreNotIncluded) {
   TestRun other("exec sleep 1000");
   one.start();
   other.start();
-  const auto found = processes_of({.tag = other.spec.tag});
+  const auto found = testing::live_processes({.tag = other.spec.tag});
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_TRUE(processes_of({.tag = other.spec.tag + "x"}).empty());
-  EXPECT_TRUE(processes_of({.tag = other.spec.tag.substr(0, 5)}).empty());
+  EXPECT_TRUE(testing::live_processes({.tag = other.spec.tag + "x"}).empty());
+  EXPECT_TRUE(testing::live_processes({.tag = other.spec.tag.substr(0, 5)}).empty());
   EXPECT_TRUE(kill_all({.tag = other.spec.tag}, seconds(20)).all_gone);
   EXPECT_EQ(other.record().signal, SIGKILL);
-  EXPECT_EQ(processes_of({.tag = one.spec.tag}).size(), 1U);
+  EXPECT_EQ(testing::live_processes({.tag = one.spec.tag}).size(), 1U);
 }
 
 TEST(Processes, ParsesTheKernelsLine) {

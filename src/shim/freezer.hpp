@@ -1,6 +1,7 @@
 // Freezer: freezes and thaws all processes of a run, by its cgroup or, without one, by sending
 // SIGSTOP until no process is found running. A freeze is confirmed only when no process of the run
-// runs, and stays in force until a thaw is requested.
+// runs, and stays in force until a thaw is requested. While the processes cannot be listed, it is
+// neither confirmed nor failed, but tried again until its time-out.
 #pragma once
 
 #include <chrono>
@@ -35,7 +36,8 @@ class Freezer {
   };
 
   Result<void> apply();
-  [[nodiscard]] bool is_done() const;
+  [[nodiscard]] bool is_done();
+  void set_problem(const std::string& why);
   void step(Moment now);
   void respond_all(bool ok, const std::string& detail);
 
@@ -43,6 +45,8 @@ class Freezer {
   ResponseCallback respond_;
   bool frozen_ = false;
   std::vector<Requester> requesters_;
+  std::string problem_;    // why it is unknown which processes there are; empty: it is known
+  bool is_noted_ = false;  // that there is one
   Moment timeout_at_{};
   Moment next_{};
 };

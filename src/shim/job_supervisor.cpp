@@ -127,8 +127,10 @@ void JobSupervisor::on_end_of_job(int status) {
 void JobSupervisor::begin_stop(milliseconds grace) {
   limit_at_.reset();
   if (phase_ >= Phase::kKilling) return;
-  // A frozen run is killed at once: its successor may be running.
-  if (freezer_.is_freeze_requested()) {
+  if (is_start_known()) on_start_known();
+  // Killed at once: before exec() there is no program that could end gracefully, and beside a
+  // frozen run its successor may be running.
+  if (phase_ == Phase::kStarting || freezer_.is_freeze_requested()) {
     begin_kill();
     return;
   }
@@ -152,14 +154,18 @@ void JobSupervisor::begin_kill() {
 }
 
 void JobSupervisor::kill_remaining(Moment now) {
-  const SignalResult round = kill_round(mark_);
+  const auto round = kill_round(mark_);
   reap();
-  if (round.found == 0 && !has_children_) {
+  if (round && round->found == 0 && !has_children_) {
     phase_ = Phase::kEnded;
     next_kill_round_.reset();
     return;
   }
-  for (const Unreachable& process : round.unreachable) {
+  if (!round && !is_listing_noted_) {
+    note(cat("cannot tell yet whether the run's processes are gone: ", round.error().message));
+    is_listing_noted_ = true;
+  }
+  for (const Unreachable& process : round ? round->unreachable : std::vector<Unreachable>()) {
     note(cat("cannot kill process ", process.pid, " of the run: ", process.reason, "."));
   }
   next_kill_round_ = now + kill_pause_;
@@ -180,6 +186,7 @@ std::string JobSupervisor::reason() const {
 ShimExit JobSupervisor::finish() {
   out_.finish();
   err_.finish();
+  record_.lost_output = out_.lost() + err_.lost();
   record_.reason = reason();
   record_.ended = wall_now();
   const auto recorded = claim_.record(record_, kRecordTimeout);

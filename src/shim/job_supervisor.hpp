@@ -25,7 +25,8 @@ namespace tangram::shim {
 class JobSupervisor {
  public:
   // All references outlive it. The caller has blocked SIGCHLD, SIGTERM and SIGINT. `ready`:
-  // receives one status line once the job runs or has failed; may be invalid.
+  // receives a status line when the job is about to be started ("starting") and another one once it
+  // runs or has failed; may be invalid.
   JobSupervisor(int folder, const api::RunSpec& spec, const Claim& claim, Control& control,
                 os::Descriptor ready);
 
@@ -43,6 +44,7 @@ class JobSupervisor {
   // job_supervisor_start.cpp
   void start_job();
   Result<Launch> open_streams();
+  [[nodiscard]] bool is_start_known() const;
   void on_start_known();
   void fail_to_start(const StartFailure& failure);
 
@@ -62,7 +64,7 @@ class JobSupervisor {
   // job_supervisor_control.cpp: the control socket
   [[nodiscard]] std::string status_line() const;
   void announce();
-  void report_ready(const std::string& line);
+  void report_ready(const std::string& line) const;
   void on_line(ClientId client, std::string_view line);
   void on_request(ClientId client, const StopRequest& request);
   void on_request(ClientId client, const SignalRequest& request);
@@ -101,6 +103,7 @@ class JobSupervisor {
   std::optional<Moment> kill_at_;
   std::optional<Moment> next_kill_round_;
   std::chrono::milliseconds kill_pause_{1};
+  bool is_listing_noted_ = false;  // shim.log says that the processes cannot be listed
 };
 
 }  // namespace tangram::shim

@@ -36,17 +36,18 @@ std::string JobSupervisor::status_line() const {
 void JobSupervisor::announce() {
   const std::string line = status_line();
   control_.broadcast(line);
-  if (phase_ == Phase::kRunning || phase_ == Phase::kEnded) report_ready(line);
+  if (phase_ != Phase::kRunning && phase_ != Phase::kEnded) return;
+  report_ready(line);
+  ready_ = os::Descriptor(-1);
 }
 
-// Writes the line to the ready descriptor, once. Drops it if the starter is gone or does not read.
-void JobSupervisor::report_ready(const std::string& line) {
-  const os::Descriptor ready = std::exchange(ready_, os::Descriptor(-1));
-  if (!ready.ok()) return;
-  pollfd polled{.fd = ready.get(), .events = POLLOUT, .revents = 0};
+// Writes the line to the ready descriptor. Drops it if the starter is gone or does not read.
+void JobSupervisor::report_ready(const std::string& line) const {
+  if (!ready_.ok()) return;
+  pollfd polled{.fd = ready_.get(), .events = POLLOUT, .revents = 0};
   if (::poll(&polled, 1, 0) != 1 || (polled.revents & POLLOUT) == 0) return;
   const std::string text = line + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(ready.get(), text.data(), text.size());
+  [[maybe_unused]] const ssize_t written = ::write(ready_.get(), text.data(), text.size());
 }
 
 void JobSupervisor::on_line(ClientId client, std::string_view line) {

@@ -1,5 +1,6 @@
 // See job_supervisor.hpp: the start of the job.
 #include <csignal>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <utility>
@@ -28,7 +29,7 @@ JobSupervisor::JobSupervisor(int folder, const api::RunSpec& spec, const Claim& 
       control_(control),
       ready_(std::move(ready)),
       signals_(watch_signals()),
-      mark_{.tag = spec.tag, .shim = ::getpid()},
+      mark_{.tag = spec.tag, .uid = user_of(spec), .shim = ::getpid()},
       out_(folder, api::kStdoutLog, spec),
       err_(folder, api::kStderrLog, spec),
       probe_(spec, respond_as("probe")),
@@ -40,6 +41,7 @@ JobSupervisor::JobSupervisor(int folder, const api::RunSpec& spec, const Claim& 
 
 void JobSupervisor::start_job() {
   record_.started = wall_now();
+  report_ready(status_line());  // the starter need not wait for exec(), which may block
   // Orphaned processes of the job become children of the shim.
   CHECK(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
   if (auto made = make_cgroup(spec_); !made) {
@@ -71,6 +73,13 @@ Result<Launch> JobSupervisor::open_streams() {
   if (!err) return std::unexpected(err.error());
   return Launch{
       .spec = spec_, .command = spec_.command, .out = *out, .err = *err, .logs_problems = true};
+}
+
+// Whether the child's pipe has ended or has a failure.
+bool JobSupervisor::is_start_known() const {
+  if (!job_ || !job_->failures.ok()) return false;
+  pollfd polled{.fd = job_->failures.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&polled, 1, 0) == 1;
 }
 
 // The child's pipe has ended: exec() succeeded, or the child reported a failure and is about to

@@ -2,6 +2,7 @@
 // the log cannot take the bytes, so the job never blocks on it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "api/run_spec.hpp"
@@ -25,6 +26,8 @@ class Output {
   void watch(PollSet& polls);
   // Reads what is in the pipe now and closes it; a process outside the run may still be writing.
   void finish();
+  // Bytes that the log could not take and does not mention.
+  [[nodiscard]] std::uint64_t lost() const { return log_.lost(); }
 
  private:
   // At most `most` bytes; false at the end of the stream or when nothing is there.

@@ -117,7 +117,7 @@ TEST_F(ShimPrivilege, NamesProcessesThatCannotBeSignalled) {
     ::_exit(is_named ? 0 : 2);
   }
   EXPECT_EQ(TestRun::wait_for(pid), 0);
-  EXPECT_EQ(processes_of({.tag = run.spec.tag}).size(), 1U);
+  EXPECT_EQ(testing::live_processes({.tag = run.spec.tag}).size(), 1U);
 }
 
 }  // namespace

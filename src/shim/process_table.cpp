@@ -2,16 +2,19 @@
 #include "shim/process_table.hpp"
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.hpp"
 #include "os/descriptor.hpp"
+#include "os/failure.hpp"
 
 namespace tangram::shim {
 namespace {
@@ -22,6 +25,23 @@ constexpr int kState = 3;
 constexpr int kParent = 4;
 constexpr int kThreads = 20;
 constexpr int kStartTicks = 22;
+
+constexpr std::size_t kMaxEnvironment = 8U << 20U;  // no kernel accepts more
+
+// Whether reading a process failed because of that process, not of the machine.
+bool is_gone_or_hidden(int code) {
+  return code == ENOENT || code == ESRCH || code == EACCES || code == EPERM;
+}
+
+std::unexpected<Error> cannot_list(int code) {
+  return failed(cat("cannot list the processes in /proc: ", os::errno_text(code), "."));
+}
+
+Result<bool> unreadable(pid_t pid, int code) {
+  if (is_gone_or_hidden(code)) return false;
+  return failed(
+      cat("cannot read the environment of process ", pid, ": ", os::errno_text(code), "."));
+}
 
 // The field of a line that begins after the name, which is field 2 and may contain anything.
 std::string_view field(std::string_view fields, int number) {
@@ -76,45 +96,61 @@ std::optional<Process> parse_stat(std::string_view line) {
                  .uninterruptible = state == 'D'};
 }
 
-std::optional<Process> find_process(pid_t pid) {
+std::expected<Process, int> read_process(pid_t pid) {
   const os::Descriptor file(
       ::open(cat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.ok()) return std::nullopt;
+  if (!file.ok()) return std::unexpected(errno);
   std::array<char, 1'024> text{};
   const ssize_t size = ::read(file.get(), text.data(), text.size());
-  if (size <= 0) return std::nullopt;
-  return parse_stat({text.data(), static_cast<std::size_t>(size)});
+  if (size <= 0) return std::unexpected(size < 0 ? errno : ESRCH);
+  const auto process = parse_stat({text.data(), static_cast<std::size_t>(size)});
+  if (!process) return std::unexpected(EBADMSG);
+  return *process;
 }
 
-std::vector<Process> all_processes() {
+std::optional<Process> find_process(pid_t pid) {
+  const auto process = read_process(pid);
+  return process ? std::optional(*process) : std::nullopt;
+}
+
+Result<std::vector<Process>> all_processes() {
   std::vector<Process> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  if (proc == nullptr) return found;
-  while (const dirent* entry = ::readdir(proc.get())) {
+  if (proc == nullptr) return cannot_list(errno);
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(proc.get());
+    if (entry == nullptr && errno != 0) return cannot_list(errno);
+    if (entry == nullptr) return found;
     const auto pid = parse_int(entry->d_name, 1, std::numeric_limits<int>::max());
     if (!pid) continue;
-    const auto process = find_process(*pid);
+    const auto process = read_process(*pid);
+    if (!process && !is_gone_or_hidden(process.error())) return cannot_list(process.error());
     if (!process || process->pid == kKernelThreads || process->parent == kKernelThreads) continue;
     found.push_back(*process);
   }
-  return found;
 }
 
 bool has_pending(pid_t pid, int signal) { return is_in_set(pid, "ShdPnd:\t", signal); }
 
 bool has_handler(pid_t pid, int signal) { return is_in_set(pid, "SigCgt:\t", signal); }
 
-bool has_variable(pid_t pid, std::string_view assignment) {
-  constexpr std::size_t kMostBytes = 8U << 20U;  // no kernel takes more
-  const os::Descriptor file(
-      ::open(cat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.ok()) return false;
+// The directory is opened first and refers to this process, also if its pid is used again. Its
+// owner is the effective user; the files in it may be root's (PR_SET_DUMPABLE in prctl(2)).
+Result<bool> has_variable(pid_t pid, uid_t uid, std::string_view assignment) {
+  const os::Descriptor folder(
+      ::open(cat("/proc/", pid).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status{};
+  if (!folder.ok() || ::fstat(folder.get(), &status) != 0) return unreadable(pid, errno);
+  if (status.st_uid != uid) return false;
+  const os::Descriptor file(::openat(folder.get(), "environ", O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file.ok()) return unreadable(pid, errno);
   std::string text(1, '\0');  // so that every variable is enclosed in NULs
   std::array<char, 16'384> part{};
   ssize_t size = 0;
-  while (text.size() < kMostBytes && (size = ::read(file.get(), part.data(), part.size())) > 0) {
+  while (text.size() < kMaxEnvironment && (size = ::read(file.get(), part.data(), part.size())) > 0)
     text.append(part.data(), static_cast<std::size_t>(size));
-  }
+  if (size < 0) return unreadable(pid, errno);
   text += '\0';
   const std::string wanted = cat('\0', assignment, '\0');
   return text.find(wanted) != std::string::npos;

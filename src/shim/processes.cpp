@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <csignal>
 #include <set>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "api/run_spec.hpp"
 #include "base/text.hpp"
@@ -34,23 +36,30 @@ int send(const os::Descriptor& process, int signal) {
 int signal_verified(const Process& process, int signal) {
   const os::Descriptor handle = open_process(process.pid);
   if (!handle.ok()) return errno;
-  const auto now = find_process(process.pid);
-  if (!now || now->start_ticks != process.start_ticks) return ESRCH;
+  const auto now = read_process(process.pid);
+  if (!now) return now.error() == ENOENT ? ESRCH : now.error();
+  if (now->start_ticks != process.start_ticks) return ESRCH;
   return send(handle, signal) == 0 ? 0 : errno;
 }
 
-std::set<pid_t> find_marked(const RunMark& mark, const std::vector<Process>& table) {
-  std::set<pid_t> pids;
-  if (!mark.cgroup.empty()) {
-    for (const pid_t pid : cgroup_members(mark.cgroup)) pids.insert(pid);
-  }
-  if (mark.tag.empty()) return pids;
+// Whether the run's processes are all in its cgroup: without the rights of its owner they cannot
+// move themselves to another one.
+bool is_confined(const RunMark& mark) {
+  struct stat status{};
+  return !mark.cgroup.empty() && ::stat(mark.cgroup.c_str(), &status) == 0 && mark.uid != 0 &&
+         status.st_uid != mark.uid;
+}
+
+Result<void> add_tagged(std::set<pid_t>& pids, const RunMark& mark,
+                        const std::vector<Process>& table) {
   const std::string assignment = cat(api::kRunTag, "=", mark.tag);
   for (const Process& process : table) {
-    if (!process.is_alive || pids.contains(process.pid)) continue;
-    if (has_variable(process.pid, assignment)) pids.insert(process.pid);
+    if (!process.is_alive || pids.contains(process.pid) || process.pid == ::getpid()) continue;
+    const auto is_tagged = has_variable(process.pid, mark.uid, assignment);
+    if (!is_tagged) return std::unexpected(is_tagged.error());
+    if (*is_tagged) pids.insert(process.pid);
   }
-  return pids;
+  return {};
 }
 
 // Repeats until nothing is added: a child may come before its parent in the table.
@@ -77,12 +86,20 @@ SignalResult signal_each(const std::vector<Process>& processes, int signal) {
   return result;
 }
 
-KillResult find_remaining(const RunMark& mark, const std::vector<Unreachable>& unreachable) {
+KillResult find_remaining(const RunMark& mark, const Result<SignalResult>& round) {
   KillResult result;
-  for (const Process& process : processes_of(mark)) {
-    const auto found = std::ranges::find(unreachable, process.pid, &Unreachable::pid);
-    result.remaining.push_back(
-        found != unreachable.end() ? *found : Unreachable{process.pid, "killed, but not gone yet"});
+  const auto found = processes_of(mark);
+  if (!found) {
+    result.problem = found.error().message;
+    return result;
+  }
+  for (const Process& process : *found) {
+    Unreachable left{process.pid, round ? "killed, but not gone yet" : round.error().message};
+    if (round) {
+      const auto known = std::ranges::find(round->unreachable, process.pid, &Unreachable::pid);
+      if (known != round->unreachable.end()) left = *known;
+    }
+    result.remaining.push_back(left);
   }
   result.all_gone = result.remaining.empty();
   return result;
@@ -90,34 +107,48 @@ KillResult find_remaining(const RunMark& mark, const std::vector<Unreachable>& u
 
 }  // namespace
 
-std::vector<Process> processes_of(const RunMark& mark) {
-  const std::vector<Process> table = all_processes();
-  std::set<pid_t> pids = find_marked(mark, table);
+Result<std::vector<Process>> processes_of(const RunMark& mark) {
+  const auto table = all_processes();
+  if (!table) return std::unexpected(table.error());
+  std::set<pid_t> pids;
+  if (!mark.cgroup.empty()) {
+    const auto members = cgroup_members(mark.cgroup);
+    if (!members) return std::unexpected(members.error());
+    pids.insert(members->begin(), members->end());
+  }
   const pid_t self = ::getpid();
-  pids.erase(self);  // the caller may have the same tag in its environment
+  pids.erase(self);
   if (mark.shim > 0) pids.insert(mark.shim);
-  add_descendants(pids, table);
-  if (mark.shim != self) pids.erase(self);
+  add_descendants(pids, *table);
+  if (!mark.tag.empty() && !is_confined(mark)) {
+    if (auto added = add_tagged(pids, mark, *table); !added) {
+      return std::unexpected(added.error());
+    }
+    add_descendants(pids, *table);
+  }
   std::vector<Process> found;
-  for (const Process& process : table) {
+  for (const Process& process : *table) {
     if (process.pid == self || process.pid == mark.shim || !process.is_alive) continue;
     if (pids.contains(process.pid)) found.push_back(process);
   }
   return found;
 }
 
-SignalResult signal_all(const RunMark& mark, int signal) {
-  return signal_each(processes_of(mark), signal);
+Result<SignalResult> signal_all(const RunMark& mark, int signal) {
+  const auto found = processes_of(mark);
+  if (!found) return std::unexpected(found.error());
+  return signal_each(*found, signal);
 }
 
-SignalResult kill_round(const RunMark& mark) {
+Result<SignalResult> kill_round(const RunMark& mark) {
   if (!mark.cgroup.empty()) kill_cgroup(mark.cgroup);
-  std::vector<Process> found = processes_of(mark);
-  if (found.empty()) return {};
+  auto found = processes_of(mark);
+  if (!found) return std::unexpected(found.error());
+  if (found->empty()) return SignalResult{};
   std::vector<Process> stopped;
   for (int pass = 0; pass < kMaxPasses; ++pass) {
     std::vector<Process> fresh;
-    for (const Process& process : found) {
+    for (const Process& process : *found) {
       const bool is_known =
           std::ranges::any_of(stopped, [&](const Process& other) { return same(process, other); });
       if (!is_known) fresh.push_back(process);
@@ -126,26 +157,31 @@ SignalResult kill_round(const RunMark& mark) {
     signal_each(fresh, SIGSTOP);
     stopped.insert(stopped.end(), fresh.begin(), fresh.end());
     found = processes_of(mark);
+    if (!found) {
+      signal_each(stopped, SIGKILL);
+      return std::unexpected(found.error());
+    }
   }
-  return signal_each(found, SIGKILL);
+  return signal_each(*found, SIGKILL);
 }
 
 KillResult kill_all(const RunMark& mark, std::chrono::milliseconds timeout) {
   constexpr std::chrono::milliseconds kMaxPause{100};
   const Moment deadline = boot_now() + timeout;
   std::chrono::milliseconds pause{1};
-  SignalResult round = kill_round(mark);
+  Result<SignalResult> round = kill_round(mark);
   // Two empty rounds: one pass over /proc can miss a process that forks meanwhile.
-  bool was_empty = round.found == 0;
+  bool was_empty = round && round->found == 0;
   while (boot_now() < deadline) {
     if (!was_empty) std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kMaxPause);
-    const SignalResult next = kill_round(mark);
-    if (next.found == 0 && was_empty) return {.all_gone = true, .remaining = {}};
-    was_empty = next.found == 0;
-    if (next.found != 0) round = next;
+    Result<SignalResult> next = kill_round(mark);
+    const bool is_empty = next && next->found == 0;
+    if (is_empty && was_empty) return {.all_gone = true, .remaining = {}, .problem = {}};
+    was_empty = is_empty;
+    if (!is_empty) round = std::move(next);
   }
-  return find_remaining(mark, round.unreachable);
+  return find_remaining(mark, round);
 }
 
 }  // namespace tangram::shim

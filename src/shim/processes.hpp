@@ -11,20 +11,17 @@
 
 #include "base/error.hpp"
 #include "shim/process_table.hpp"
+#include "shim/run_mark.hpp"
 
 namespace tangram::shim {
 
-// The marks of a run's processes. Any one is sufficient; empty marks are not used.
-struct RunMark {
-  std::string tag{};     // the value of TANGRAM_RUN
-  std::string cgroup{};  // its cgroup, including those below
-  pid_t shim = 0;        // its live subreaper, whose descendants are all the run's; 0: none
-};
-
 // Every live process of the run with all its descendants, except the caller and mark.shim. Without
-// a live shim and a cgroup, a process that was reparented and has cleared its environment is not
-// found.
-[[nodiscard]] std::vector<Process> processes_of(const RunMark& mark);
+// a live shim and a cgroup, a process that was reparented and has cleared its environment or
+// changed its user is not found. The tag is looked for only in processes of mark.uid that the
+// cgroup and the shim do not account for, and not at all if they cannot leave the cgroup: if it
+// exists and is not their user's. An error says that it is unknown which processes there are, never
+// that there are none: try again.
+[[nodiscard]] Result<std::vector<Process>> processes_of(const RunMark& mark);
 
 struct Unreachable {
   pid_t pid = 0;
@@ -35,16 +32,17 @@ struct SignalResult {
   std::vector<Unreachable> unreachable;  // those that could not be signalled
 };
 
-// One signal to each process of the run, in one pass.
-SignalResult signal_all(const RunMark& mark, int signal);
+// One signal to each process of the run, in one pass. An error as of processes_of().
+[[nodiscard]] Result<SignalResult> signal_all(const RunMark& mark, int signal);
 
 // One round: SIGSTOP until no new process appears, so that none escapes by forking, then SIGKILL.
-// Does not wait. The run is gone when a round finds no process.
-SignalResult kill_round(const RunMark& mark);
+// Does not wait. The run is gone when a round finds no process. An error as of processes_of().
+[[nodiscard]] Result<SignalResult> kill_round(const RunMark& mark);
 
 struct KillResult {
   bool all_gone = false;
   std::vector<Unreachable> remaining;  // live ones, and why
+  std::string problem;                 // why it is unknown which are left; empty: it is known
 };
 // Kills in rounds until no process is left or `timeout` has passed. Blocks.
 [[nodiscard]] KillResult kill_all(const RunMark& mark, std::chrono::milliseconds timeout);

@@ -20,6 +20,7 @@ RotatingLog::RotatingLog(int folder, std::string name, std::uint64_t bytes, std:
 }
 
 void RotatingLog::write(std::string_view text) {
+  if (bytes_ == 0) return;  // no log is wanted
   while (!text.empty()) {
     // Checked again after the note, which may have filled the file.
     if (!ensure_space() || (lost_ > 0 && !(write_loss_note() && ensure_space()))) {
@@ -47,7 +48,6 @@ void RotatingLog::finish() {
 // errno set if that is not possible.
 bool RotatingLog::ensure_space() {
   errno = ENOSPC;
-  if (bytes_ == 0) return false;
   if (file_.ok() && size_ >= bytes_) rotate();
   if (!file_.ok()) open();
   return file_.ok();

@@ -39,6 +39,7 @@ api::RunSpec full_spec() {
   spec.cgroup = "/sys/fs/cgroup/x";
   spec.cpu_percent = 150;
   spec.memory_bytes = 1ULL << 40U;
+  spec.pids_limit = 4096;
   return spec;
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/os/blocked_program.hpp"
 #include "tests/support/shim/run.hpp"
 
 namespace tangram::shim {
@@ -173,6 +174,59 @@ TEST(ShimStart, RejectsAMissingOrDamagedSpecification) {
   TestRun missing("true");
   EXPECT_EQ(TestRun::wait_for(missing.spawn()), static_cast<int>(ShimExit::kBadSpec));
   EXPECT_EQ(TestRun::wait_for(missing.spawn({"--nonsense"})), static_cast<int>(ShimExit::kUsage));
+}
+
+// Before exec(), no program of the job runs that could end gracefully.
+TEST(ShimStart, AStopBeforeExecKillsAtOnce) {
+  const os::testing::Folder folder;
+  const os::testing::BlockedProgram program(folder.at("program"));
+  if (!program.is_blocked()) GTEST_SKIP() << "needs file leases";
+  TestRun run(std::vector<std::string>{program.path()});
+  run.spec.grace = std::chrono::hours(1);
+  run.prepare();
+  const pid_t shim = run.spawn();
+  ASSERT_TRUE(testing::eventually([&] { return run.client().ok(); }));
+  auto client = run.client();
+  const auto greeting = client.next_with("state");
+  ASSERT_TRUE(greeting);
+  EXPECT_EQ(greeting->at("state"), "starting");
+  client.send(R"({"do":"stop"})");
+  EXPECT_EQ(TestRun::wait_for(shim), 0);
+  const auto record = read_exit(run.folder());
+  ASSERT_TRUE(record && *record);
+  EXPECT_EQ((*record)->signal, SIGKILL);
+  EXPECT_TRUE((*record)->stopped);
+}
+
+// The starter does not wait for exec(): the first line comes before.
+TEST(ShimStart, ReportsThatItIsStartingBeforeExec) {
+  const os::testing::Folder folder;
+  os::testing::BlockedProgram program(folder.at("program"));
+  if (!program.is_blocked()) GTEST_SKIP() << "needs file leases";
+  TestRun run(std::vector<std::string>{program.path()});
+  run.prepare();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, 0), 0);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const pid_t shim = run.spawn({"--ready-fd", std::to_string(ends[1])});
+  ::close(ends[1]);
+  std::string lines;
+  const auto lines_are = [&](int count) {
+    return testing::eventually([&] {
+      char buffer[4096];
+      const ssize_t size = ::read(ends[0], buffer, sizeof(buffer));
+      if (size > 0) lines.append(buffer, static_cast<std::size_t>(size));
+      return std::ranges::count(lines, '\n') == count;
+    });
+  };
+  EXPECT_TRUE(lines_are(1));
+  EXPECT_THAT(lines, HasSubstr(R"("state":"starting")"));
+  EXPECT_TRUE(was_started(run.folder()));
+  program.unblock();
+  EXPECT_TRUE(lines_are(2));
+  EXPECT_THAT(lines, HasSubstr(R"("state":"running")"));
+  ::close(ends[0]);
+  EXPECT_EQ(TestRun::wait_for(shim), 0);
 }
 
 TEST(ShimStart, ToleratesAClosedReadyDescriptor) {

@@ -17,6 +17,7 @@ namespace tangram::shim {
 using os::errno_text;
 using os::system_failure;
 
+// A point in time of CLOCK_BOOTTIME, from boot_now(). Never compare it with steady_clock::now().
 using Moment = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
 
 inline Moment boot_now() {

@@ -50,12 +50,41 @@ Result<std::vector<RunRow>> Store::runs(std::uint64_t job, std::size_t most) {
   });
 }
 
-Result<std::vector<std::uint32_t>> Store::kept_runs() {
-  return impl_->guarded("read", [&]() -> Result<std::vector<std::uint32_t>> {
-    std::vector<std::uint32_t> runs;
-    Query query = impl_->query("SELECT run FROM runs WHERE kept = 1 OR over = 0");
-    while (query.next()) runs.push_back(query.column<std::uint32_t>(0));
+Result<std::vector<KeptRun>> Store::kept_runs() {
+  return impl_->guarded("read", [&]() -> Result<std::vector<KeptRun>> {
+    std::vector<KeptRun> runs;
+    Query query = impl_->query("SELECT run, asked FROM runs WHERE kept = 1 OR over = 0");
+    while (query.next()) {
+      runs.push_back({query.column<std::uint32_t>(0), query.column<WallTime>(1)});
+    }
     return runs;
+  });
+}
+
+Result<std::vector<EndedRun>> Store::ended_runs() {
+  return impl_->guarded("read", [&]() -> Result<std::vector<EndedRun>> {
+    std::vector<EndedRun> runs;
+    Query query = impl_->query(
+        "SELECT runs.run, jobs.uid, runs.asked FROM runs JOIN jobs ON jobs.id = runs.job "
+        "WHERE runs.kept = 1 AND runs.over = 1");
+    while (query.next()) {
+      EndedRun& run = runs.emplace_back();
+      query.row(run.run, run.uid, run.asked);
+    }
+    return runs;
+  });
+}
+
+Result<std::map<std::uint64_t, std::uint64_t>> Store::request_sizes() {
+  return impl_->guarded("read", [&]() -> Result<std::map<std::uint64_t, std::uint64_t>> {
+    std::map<std::uint64_t, std::uint64_t> sizes;
+    Query query = impl_->query(
+        "SELECT job, length(CAST(request AS BLOB)) FROM requests WHERE job IN "
+        "(SELECT id FROM jobs WHERE over = 0)");
+    while (query.next()) {
+      sizes.emplace(query.column<std::uint64_t>(0), query.column<std::uint64_t>(1));
+    }
+    return sizes;
   });
 }
 

@@ -100,6 +100,43 @@ TEST(Usage, IsClippedToTheInterval) {
   EXPECT_THAT(texts(store->usage(wall(60), wall(70), std::nullopt)), ElementsAre());
 }
 
+// The wall clock was set forward by 900 (or back by 30) while the run held its instance for 60.
+TEST(Usage, DoesNotFollowAWallClockThatIsSet) {
+  using std::chrono::microseconds;
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes changes;
+  changes.jobs = {past(1, "ada", "1g.5gb", "completed", 1000),
+                  past(2, "bob", "1g.5gb", "failed", 70), job_row(3)};
+  changes.jobs[2].user = "eve";
+  changes.jobs[2].profile = "1g.5gb";
+  for (JobRow& job : changes.jobs) job.uid = static_cast<std::uint32_t>(job.id);
+  changes.runs = {held(1, 1, 40, 1000), held(2, 2, 100, 70), held(3, 3, 40, {})};
+  for (RunRow& run : changes.runs) {
+    run.over = run.job != 3;
+    run.boot = "b";
+    run.asked_since_boot = microseconds(5'040);
+    if (run.over) run.held = microseconds(60);
+  }
+  must(store->commit(changes));
+  const ClockReading now{.wall = wall(1000), .since_boot = microseconds(5'100), .boot = "b"};
+  EXPECT_THAT(texts(store->usage(wall(0), wall(1000), std::nullopt, now)),
+              ElementsAre("ada 1g.5gb 1 60", "bob 1g.5gb 1 60", "eve 1g.5gb 1 60"));
+  EXPECT_THAT(texts(store->usage(wall(0), wall(950), std::nullopt, now)),
+              ElementsAre("ada 1g.5gb 1 10", "bob 1g.5gb 1 60", "eve 1g.5gb 1 10"));
+  // After a reboot, only the wall clock can tell for a run that has not ended.
+  const ClockReading rebooted{.wall = wall(1000), .since_boot = microseconds(7), .boot = "c"};
+  EXPECT_THAT(texts(store->usage(wall(0), wall(1000), "eve", rebooted)),
+              ElementsAre("eve 1g.5gb 1 960"));
+  // The daily sums of deleted jobs have the same.
+  ASSERT_TRUE(
+      store->apply_retention({.jobs = std::chrono::hours(0), .most_jobs = 0}, wall(1'000'000)));
+  for (const char* user : {"ada", "bob"}) {
+    EXPECT_THAT(texts(store->usage(wall(0), wall(1000), user, now)),
+                ElementsAre(std::string(user) + " 1g.5gb 1 60"));
+  }
+}
+
 // Midnight of a recent day plus `days`, in microseconds.
 std::int64_t midnight(int later) {
   constexpr std::int64_t kDay = 86'400'000'000;

@@ -30,8 +30,8 @@ constexpr const char* kWriteJobRow =
 constexpr const char* kWriteRunRow =
     "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, "
     "over, "
-    "stop_asked, exit_code, exit_signal, reason, asked, started, ended) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "stop_asked, exit_code, exit_signal, reason, asked, started, ended, asked_since_boot, held) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (run) DO UPDATE SET "
     "job = excluded.job, gpu = excluded.gpu, instance = excluded.instance, "
     "start = excluded.start, profile = excluded.profile, "
@@ -39,7 +39,8 @@ constexpr const char* kWriteRunRow =
     "boot = excluded.boot, over = excluded.over, stop_asked = excluded.stop_asked, "
     "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
     "reason = excluded.reason, asked = excluded.asked, "
-    "started = excluded.started, ended = excluded.ended";
+    "started = excluded.started, ended = excluded.ended, "
+    "asked_since_boot = excluded.asked_since_boot, held = excluded.held";
 constexpr const char* kWriteGpuRow =
     "INSERT INTO gpus (gpu, uuid, name) "
     "VALUES (?, ?, ?) "
@@ -86,7 +87,7 @@ const char* const kFinishedJobsOfName = "SELECT " JOB_LIST_ITEM
 const char* const kActiveJobs = "SELECT " JOB_LIST_ITEM "WHERE over = 0 ORDER BY id";
 const char* const kRunsOfJob =
     "SELECT run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, over, "
-    "stop_asked, exit_code, exit_signal, reason, asked, started, ended "
+    "stop_asked, exit_code, exit_signal, reason, asked, started, ended, asked_since_boot, held "
     "FROM runs WHERE run IN (SELECT run FROM runs WHERE job = ? ORDER BY over, run DESC LIMIT ?) "
     "ORDER BY run";
 const char* const kGpus =
@@ -117,7 +118,7 @@ RunRow read_run(Query& query) {
   RunRow row;
   query.row(row.run, row.job, row.gpu, row.instance, row.start, row.profile, row.mig_uuid, row.port,
             row.direct, row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal,
-            row.reason, row.asked, row.started, row.ended);
+            row.reason, row.asked, row.started, row.ended, row.asked_since_boot, row.held);
   return row;
 }
 
@@ -141,13 +142,23 @@ MoveRow read_move(Query& query) {
   return row;
 }
 
-void write(Statements& statements, const JobRow& row) {
-  Query(statements.get(kWriteJobRow))
-      .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
-            row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
-            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
-            row.labels)
-      .run();
+namespace {
+
+// What nobody needs after the end must not fill the disk for the time that history is kept.
+constexpr const char* kDropEnvironment =
+    "UPDATE requests SET request = json_remove(request, '$.environment') "
+    "WHERE job = ? AND length(CAST(request AS BLOB)) > ? AND json_valid(request)";
+constexpr const char* kDropCommand =
+    "UPDATE requests SET request = json_set(request, '$.command', json_array('(too large)')) "
+    "WHERE job = ? AND length(CAST(request AS BLOB)) > ? AND json_valid(request)";
+
+void shorten_request(Statements& statements, std::uint64_t job) {
+  for (const char* sql : {kDropEnvironment, kDropCommand}) {
+    Query(statements.get(sql)).bind(job, kMaxFinishedRequest).run();
+  }
+}
+
+void write_request(Statements& statements, const JobRow& row) {
   if (row.request.empty()) return;  // keep the stored one
   Query(statements.get("INSERT INTO requests (job, request) VALUES (?, ?) "
                        "ON CONFLICT (job) DO UPDATE SET request = excluded.request"))
@@ -155,11 +166,24 @@ void write(Statements& statements, const JobRow& row) {
       .run();
 }
 
+}  // namespace
+
+void write(Statements& statements, const JobRow& row) {
+  Query(statements.get(kWriteJobRow))
+      .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
+            row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
+            row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
+            row.labels)
+      .run();
+  write_request(statements, row);
+  if (row.over) shorten_request(statements, row.id);
+}
+
 void write(Statements& statements, const RunRow& row) {
   Query(statements.get(kWriteRunRow))
       .bind(row.run, row.job, row.gpu, row.instance, row.start, row.profile, row.mig_uuid, row.port,
             row.direct, row.boot, row.over, row.stop_asked, row.exit_code, row.exit_signal,
-            row.reason, row.asked, row.started, row.ended)
+            row.reason, row.asked, row.started, row.ended, row.asked_since_boot, row.held)
       .run();
 }
 

@@ -52,7 +52,8 @@ Meaning meaning_of(const SQLite::Exception& error, const std::string& path) {
 
 std::string recovery_hint(const std::string& path) {
   return cat("Restore a backup with `tangram store restore`, or move ", path,
-             " away to start with an empty store; running jobs continue, but are no longer known.");
+             "* away to start with an empty store; running jobs then continue as orphans (`tangram "
+             "orphan list`), logs and checkpoints are moved to lost+found.");
 }
 
 Error sqlite_error(const SQLite::Exception& error, std::string_view tried,

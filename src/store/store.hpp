@@ -16,14 +16,13 @@
 #include "base/instant.hpp"
 #include "core/event.hpp"
 #include "core/saved.hpp"
+#include "store/history_rows.hpp"
 
 namespace tangram::core {
 class Scheduler;
 }
 
 namespace tangram::store {
-
-using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
 // One line of the journal.
 struct Step {
@@ -41,7 +40,8 @@ struct JobRow {
   std::string user;
   std::string kind = "batch";  // or service, lease
   // JSON of api::JobRequest or, for a lease, of api::LeaseRequest. Empty in Changes: unchanged.
-  // Empty in lists, because it is large.
+  // Empty in lists, because it is large. Of a finished job at most kMaxFinishedRequest bytes are
+  // stored: larger ones lose their environment, and if that does not suffice, their command.
   std::string request;
   std::string name;
   std::string profile;
@@ -84,6 +84,18 @@ struct RunRow {
   WallTime asked{};  // when the scheduler requested it
   std::optional<WallTime> started;
   std::optional<WallTime> ended;
+  // Like `asked`, by the clock that cannot be set. nullopt: by an older version.
+  std::optional<std::chrono::microseconds> asked_since_boot = {};
+  // How long it held its instance, by that clock. nullopt: it has not ended, or that is not known
+  // (an older version, a reboot); then it is from `asked` to `ended`.
+  std::optional<std::chrono::microseconds> held = {};
+};
+
+// A run whose folder is kept. The number alone does not identify it: a store that was restored from
+// a backup assigns numbers again.
+struct KeptRun {
+  std::uint32_t run = 0;
+  WallTime asked{};
 };
 
 // A GPU of the node. The scheduler's number for it never changes.
@@ -127,6 +139,7 @@ struct MoveRow {
 
 // Runs and moves kept per job: active ones, and this many of the newest others.
 inline constexpr std::size_t kMaxRunsKept = 100;
+inline constexpr std::size_t kMaxFinishedRequest = std::size_t{64} << 10U;
 
 // An event for the API's event stream. Numbered without gaps; numbers are never reused.
 struct EventRow {
@@ -236,33 +249,6 @@ struct Counts {
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-// Selects finished jobs; unset members match all.
-struct FinishedJobFilter {
-  std::optional<std::string> user = {};
-  std::optional<std::string> profile = {};
-  std::optional<std::string> state = {};
-  std::optional<std::string> name = {};
-  std::optional<WallTime> since = {};           // ended at or after this time
-  std::optional<WallTime> until = {};           // ended before this time
-  std::optional<std::string> label = {};        // has a label of this name
-  std::optional<std::string> label_value = {};  // and that label has this value
-  std::optional<std::uint32_t> uid = {};
-};
-
-// A user's usage of a profile within an interval.
-struct UsageRow {
-  std::string user;
-  std::string profile;
-  std::uint64_t jobs = 0;
-  std::chrono::microseconds held{0};  // total over all runs
-};
-
-struct Usage {
-  WallTime from{};  // the interval actually covered: clipped to what is known, and extended to
-  WallTime to{};    // whole days where jobs of the day were deleted
-  std::vector<UsageRow> rows = {};  // by user, then by profile
-};
-
 struct PlacementStep {
   std::uint64_t sequence = 0;
   WallTime wall{};
@@ -334,9 +320,13 @@ class Store {
                                                    std::size_t most = kMaxRunsKept);
   [[nodiscard]] Result<std::optional<LeaseRow>> lease(std::uint64_t job);
   // Usage in the interval: of runs, clipped to it (active ones until its end), and of deleted jobs.
-  // `user`: nullopt for all users.
+  // How long a run held its instance does not follow the wall clock: if that was set while it ran,
+  // the run counts for that time before its end or, if it was set back, from its beginning. `user`:
+  // nullopt for all users. `now`: for active runs; without it, they count from the wall time at
+  // which they were requested.
   [[nodiscard]] Result<Usage> usage(WallTime from, WallTime to,
-                                    const std::optional<std::string>& user);
+                                    const std::optional<std::string>& user,
+                                    const std::optional<ClockReading>& now = std::nullopt);
   // The step that placed the job, if the journal still has it. Moves do not change it.
   [[nodiscard]] Result<std::optional<PlacementStep>> placement_step(std::uint64_t job);
 
@@ -348,9 +338,12 @@ class Store {
   // The submission with this idempotency key, unless it is older than kSubmissionsKept.
   [[nodiscard]] Result<std::optional<SubmissionRow>> submission(std::uint32_t uid,
                                                                 const std::string& key);
-  [[nodiscard]] Result<std::vector<std::uint32_t>> kept_runs();  // runs whose folders are kept
-  [[nodiscard]] Result<std::vector<TokenRow>> tokens();          // by ID
-  [[nodiscard]] Result<std::uint64_t> last_token();              // the highest ID ever assigned
+  [[nodiscard]] Result<std::vector<KeptRun>> kept_runs();
+  [[nodiscard]] Result<std::vector<EndedRun>> ended_runs();  // in no order
+  // Bytes of the requests of active jobs, by job.
+  [[nodiscard]] Result<std::map<std::uint64_t, std::uint64_t>> request_sizes();
+  [[nodiscard]] Result<std::vector<TokenRow>> tokens();  // by ID
+  [[nodiscard]] Result<std::uint64_t> last_token();      // the highest ID ever assigned
 
   // Steps of the journal, starting at `from`; and the oldest snapshot, from which replay starts.
   [[nodiscard]] Result<std::vector<Step>> steps(std::uint64_t from, std::size_t most);

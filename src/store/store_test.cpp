@@ -342,5 +342,51 @@ TEST(Store, SavedStateThatCannotBeReadIsAnError) {
   EXPECT_THAT(contents.error().message, HasSubstr("tangram store restore"));
 }
 
+// Active jobs need their whole request; of finished ones it must not fill the disk.
+TEST(Store, LargeRequestsAreShortenedWhenTheirJobsEnd) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  const auto request = [](std::size_t environment, std::size_t command) {
+    return R"({"command":[")" + std::string(command, 'c') + R"("],"environment":{"A":")" +
+           std::string(environment, 'e') + R"("},"name":"n"})";
+  };
+  Changes changes;
+  for (const std::uint64_t id : {1U, 2U, 3U, 4U}) changes.jobs.push_back(testing::job_row(id));
+  changes.jobs[0].request = request(1000, 1);
+  changes.jobs[1].request = request(100'000, 1);
+  changes.jobs[2].request = request(100'000, 100'000);
+  changes.jobs[3].request = std::string(100'000, 'x');
+  must(store->commit(changes));
+  EXPECT_EQ((*store->job(3))->request, request(100'000, 100'000));
+  EXPECT_EQ(store->request_sizes()->at(2), request(100'000, 1).size());
+  Changes ends;
+  for (const std::uint64_t id : {1U, 2U, 3U, 4U}) ends.jobs.push_back(testing::job_row(id, true));
+  must(store->commit(ends));
+  EXPECT_EQ((*store->job(1))->request, request(1000, 1));
+  const std::string without_environment = "{\"command\":[\"c\"],\"name\":\"n\"}";
+  const std::string without_command = "{\"command\":[\"(too large)\"],\"name\":\"n\"}";
+  EXPECT_EQ((*store->job(2))->request, without_environment);
+  EXPECT_EQ((*store->job(3))->request, without_command);
+  EXPECT_EQ((*store->job(4))->request.size(), 100'000U);  // not ours: never shortened
+  EXPECT_TRUE(store->request_sizes()->empty());
+}
+
+TEST(Store, ListsTheRunsThatHaveEnded) {
+  const Folder folder;
+  auto store = open_at(folder.at("tangram.db"));
+  Changes changes;
+  changes.jobs = {testing::job_row(1)};
+  changes.jobs[0].uid = 7;
+  changes.runs = {testing::run_row(1, 1), testing::run_row(2, 1)};
+  changes.runs[0].over = true;
+  changes.runs[0].asked = testing::wall(5);
+  must(store->commit(changes));
+  const auto runs = store->ended_runs();
+  ASSERT_EQ(runs->size(), 1U);
+  EXPECT_EQ(runs->front().run, 1U);
+  EXPECT_EQ(runs->front().uid, 7U);
+  EXPECT_EQ(runs->front().asked, testing::wall(5));
+}
+
 }  // namespace
 }  // namespace tangram::store

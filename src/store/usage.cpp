@@ -32,12 +32,17 @@ void add_span(std::map<Day, std::chrono::microseconds>& days, WallTime from, Wal
   }
 }
 
+// When a run of the past held its instance: for as long as the clock says that cannot be set. If
+// the wall clock was set forward meanwhile, until its end; if it was set back, from its beginning.
+#define HELD_SINCE "coalesce(max(runs.ended - runs.held, asked), asked)"
+#define HELD_UNTIL(otherwise) \
+  "coalesce(max(runs.ended, asked + runs.held), runs.ended, " otherwise ")"
 // A run without an end time ended with its job.
 constexpr const char* kOfJob =
-    "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
+    "SELECT uid, user, jobs.profile, " HELD_SINCE ", " HELD_UNTIL("jobs.ended, asked") " "
     "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.job = ?";
 constexpr const char* kOfRun =
-    "SELECT uid, user, jobs.profile, asked, coalesce(runs.ended, jobs.ended, asked) "
+    "SELECT uid, user, jobs.profile, " HELD_SINCE ", " HELD_UNTIL("jobs.ended, asked") " "
     "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.run = ?";
 
 UsageByDay usage_of(Store::Impl& impl, const char* runs, std::uint64_t number) {
@@ -54,14 +59,16 @@ UsageByDay usage_of(Store::Impl& impl, const char* runs, std::uint64_t number) {
 }
 
 // A run holds its instance from the decision to its end; without an end time, to that of its job.
+// ?4 to ?6: wall clock, time since boot and boot ID of now, or NULL.
 constexpr const char* kKeptUsage =
-    "SELECT user, profile, count(DISTINCT job), sum(min(until, ?2) - max(asked, ?1)) FROM ("
-    "  SELECT jobs.user AS user, jobs.profile AS profile, runs.job AS job, runs.asked AS asked,"
-    "    coalesce(runs.ended, CASE WHEN jobs.over = 1 THEN jobs.ended END, ?2) AS until"
-    "  FROM runs JOIN jobs ON jobs.id = runs.job"
-    "  WHERE (runs.ended > ?1 OR runs.ended IS NULL) AND runs.asked < ?2"
-    "    AND (?3 IS NULL OR jobs.user = ?3)) "
-    "WHERE until > ?1 AND until > asked GROUP BY user, profile";
+    "SELECT user, profile, count(DISTINCT job), sum(min(until, ?2) - max(since, ?1)) FROM ("
+    "  SELECT jobs.user AS user, jobs.profile AS profile, runs.job AS job,"
+    "    CASE WHEN runs.over = 0 AND runs.boot = ?6"
+    "      THEN coalesce(?4 - max(?5 - runs.asked_since_boot, 0), asked)"
+    "      ELSE " HELD_SINCE " END AS since, "
+    HELD_UNTIL("CASE WHEN jobs.over = 1 THEN jobs.ended END, ?2") " AS until"
+    "  FROM runs JOIN jobs ON jobs.id = runs.job WHERE ?3 IS NULL OR jobs.user = ?3) "
+    "WHERE until > ?1 AND since < ?2 AND until > since GROUP BY user, profile";
 // Counts the jobs that held something on the first day, and those that started after it.
 constexpr const char* kDeletedUsage =
     "SELECT user, profile, sum(CASE WHEN day = ?1 THEN jobs ELSE begun END), sum(held) FROM used "
@@ -137,14 +144,18 @@ void delete_old_usage(Store::Impl& impl, WallTime now) {
   impl.query("UPDATE forgotten SET used_since = max(used_since, ?)").bind(WallTime(oldest)).run();
 }
 
-Result<Usage> Store::usage(WallTime from, WallTime to, const std::optional<std::string>& user) {
+Result<Usage> Store::usage(WallTime from, WallTime to, const std::optional<std::string>& user,
+                           const std::optional<ClockReading>& now) {
   return impl_->guarded("read", [&]() -> Result<Usage> {
     const ReadTransaction transaction(impl_->db);
     Usage usage;
     std::tie(usage.from, usage.to) = covered_interval(*impl_, from, to);
     Sums sums;
     Query kept = impl_->query(kKeptUsage);
-    add(kept.bind(usage.from, usage.to, user), sums);
+    const auto wall = now.transform([](const ClockReading& c) { return c.wall; });
+    const auto since_boot = now.transform([](const ClockReading& c) { return c.since_boot; });
+    const std::string boot = now ? now->boot : "";
+    add(kept.bind(usage.from, usage.to, user, wall, since_boot, boot), sums);
     Query forgotten = impl_->query(kDeletedUsage);
     const Day last = day_of(usage.to - std::chrono::microseconds(1));
     add(forgotten.bind(number_of(day_of(usage.from)), number_of(last), user), sums);

@@ -15,8 +15,8 @@ namespace tangram::store {
 
 class Store;
 
-// Used by one thread at a time, not necessarily the Store's. May outlive the Store, but does
-// nothing useful then.
+// Used by one thread at a time, not necessarily the Store's. May outlive the Store, but
+// sync() and checkpoint() must not be called any more then.
 class WalSync {
  public:
   explicit WalSync(const Store& store);
@@ -43,7 +43,7 @@ class WalSync {
   std::shared_ptr<const std::atomic<int>> wal_pages_;
   std::optional<os::Descriptor> wal_;
   std::unique_ptr<Connection> connection_;  // opened by the first checkpoint
-  bool must_rewrite_ = true;                // the disk may have failed since all was on it
+  bool must_rewrite_ = true;                // no fdatasync succeeded yet, or the last one failed
 };
 
 }  // namespace tangram::store

@@ -15,9 +15,9 @@ struct FactKey {
   Range range;
 };
 
-inline constexpr int kMostMemoryMib = 16 * 1024 * 1024;
+inline constexpr int kMaxMemoryMib = 16 * 1024 * 1024;
 inline constexpr FactKey kFactKeys[] = {
-    {"memory_mib", &mig::ProfileFacts::memory_mib, {1, kMostMemoryMib}},
+    {"memory_mib", &mig::ProfileFacts::memory_mib, {1, kMaxMemoryMib}},
     {"nvml_enum", &mig::ProfileFacts::nvml_enum, {0, 65'535}},
     {"nvml_id", &mig::ProfileFacts::nvml_id, {0, 65'535}},
     {"multiprocessors", &mig::ProfileFacts::multiprocessors, {1, 65'535}},

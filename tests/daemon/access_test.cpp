@@ -207,7 +207,7 @@ TEST(Tokens, RevocationEndsLogStreams) {
   bool begun = false;
   // The connection is closed, which is an error because the job has not ended.
   const auto followed =
-      follower->stream(cat("/v1/jobs/", job, "/logs?follow=true"), [&](const http::LogPiece&) {
+      follower->stream(cat("/v1/jobs/", job, "/logs?follow=true"), [&](const http::LogChunk&) {
         if (!std::exchange(begun, true)) {
           const auto id = made.at("id").to_number<std::uint64_t>();
           node.call("DELETE", cat("/v1/tokens/", id));

@@ -1,7 +1,9 @@
-// Chaos test: submissions, cancels and driver faults on a real node, in which the daemon, shims and
-// jobs are killed at random moments, round after round. Each job records in a file that it ran, and
-// its exit code is fixed in advance; at the end the daemon's records are compared with both. The
-// same seed draws the same operations; their timing differs.
+// Chaos test: submissions, cancels, holds, moves, leases, drains and driver faults on a real node,
+// in which the daemon, shims and jobs are killed at random moments and the daemon is stopped for a
+// while, round after round. Each job records in a file that it ran or every step that it made, and
+// its exit code is fixed in advance; at the end the daemon's records are compared with both, and
+// with the driver's. Meanwhile a SlotObserver looks for instances that two jobs use. The same seed
+// draws the same operations; their timing differs.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,10 @@ struct ChaosResult {
   std::size_t daemon_kills = 0;
   std::size_t shim_kills = 0;
   std::size_t job_kills = 0;
+  std::size_t daemon_stops = 0;         // SIGSTOP
+  std::size_t moves = 0;                // requested and accepted
+  std::size_t leases = 0;               // granted
+  std::size_t looks = 0;                // of the SlotObserver
   std::vector<std::string> violations;  // empty: the test passed
 };
 

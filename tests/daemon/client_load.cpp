@@ -94,7 +94,7 @@ void ClientLoad::follow_events() {
   }
   std::uint64_t last = first_after_;
   const std::string target = cat("/v1/events?after=", last);
-  const auto read = client->events(target, [&](const http::EventPiece& piece) {
+  const auto read = client->events(target, [&](const http::ServerSentEvent& piece) {
     if (piece.id != last + 1) add_error(cat("event ", piece.id, " came after ", last));
     last = piece.id;
     ++events;
@@ -115,7 +115,7 @@ std::uint64_t ClientLoad::read_last_event() {
   auto client = http::Client::open(node_.socket());
   std::uint64_t last = 0;
   const auto read = client ? client->events("/v1/events?after=0&follow=false",
-                                            [&](const http::EventPiece& piece) {
+                                            [&](const http::ServerSentEvent& piece) {
                                               last = piece.id;
                                               return true;
                                             })

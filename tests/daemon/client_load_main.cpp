@@ -148,11 +148,12 @@ int run_readers(std::uint64_t count, std::uint64_t event_count) {
       threads.emplace_back([&] {
         auto client = http::Client::open(node.socket());
         std::uint64_t last = 0;
-        const auto read = client->events("/v1/events?after=0", [&](const http::EventPiece& piece) {
-          if (piece.id != last + 1) ++gaps;
-          last = piece.id;
-          return last < event_count;
-        });
+        const auto read =
+            client->events("/v1/events?after=0", [&](const http::ServerSentEvent& piece) {
+              if (piece.id != last + 1) ++gaps;
+              last = piece.id;
+              return last < event_count;
+            });
         if (!read) std::fprintf(stderr, "%s\n", read.error().message.c_str());
         if (last == event_count) ++complete;
       });

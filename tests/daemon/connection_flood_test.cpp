@@ -26,7 +26,7 @@ constexpr uid_t kSecondUser = 1;  // a user that every Debian has
 constexpr int kQuota = 256;       // connections of one client
 constexpr rlim_t kFewDescriptors = 200;
 constexpr int kMargin = 40;
-constexpr long kMostGrowth = 64L << 10U;  // KiB
+constexpr long kMaxGrowth = 64L << 10U;  // KiB
 
 double milliseconds_of(const std::function<void()>& action) {
   const auto begun = std::chrono::steady_clock::now();
@@ -40,7 +40,7 @@ struct Baseline {
   explicit Baseline(const Node& node) : descriptors(node.descriptors()), kib(node.resident_kib()) {}
   void expect_bounded(const Node& node, int descriptors_each) const {
     EXPECT_LE(node.descriptors(), descriptors + kQuota * descriptors_each + kMargin);
-    EXPECT_LE(node.resident_kib(), kib + kMostGrowth);
+    EXPECT_LE(node.resident_kib(), kib + kMaxGrowth);
   }
   int descriptors;
   long kib;

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/job.hpp"
 #include "base/text.hpp"
 #include "http/client/client.hpp"
 #include "node.hpp"
@@ -45,14 +46,15 @@ class DiskFault : public ::testing::Test {
     std::filesystem::remove(node.at("disk.hang"));
     std::filesystem::remove(node.at("disk.fail"));
   }
-  // Submits a job in another thread and returns when it is in the store, durable or not.
-  void submit_in_background() {
+  // Submits a job, which gets this ID, in another thread and returns when it is in the store,
+  // durable or not.
+  void submit_in_background(std::uint64_t id = 2) {
     submitter = std::jthread([this] {
       auto client = http::Client::open(node.socket());
       reply = client->request("POST", "/v1/jobs", request(), kTimeout, "once");
       answered = true;
     });
-    eventually("the job is in the store", [&] { return stored(2).has_value(); });
+    eventually("the job is in the store", [&] { return stored(id).has_value(); });
   }
   // The job in the store, durable or not.
   [[nodiscard]] std::optional<store::JobRow> stored(std::uint64_t id) const {
@@ -67,7 +69,7 @@ class DiskFault : public ::testing::Test {
     auto client = http::Client::open(node.socket());
     std::string kinds;
     const auto read =
-        client->events("/v1/events?after=0&follow=false", [&](const http::EventPiece& piece) {
+        client->events("/v1/events?after=0&follow=false", [&](const http::ServerSentEvent& piece) {
           kinds += cat(piece.kind, " ");
           return true;
         });
@@ -117,6 +119,26 @@ TEST_F(DiskFault, ASlowDiskDelaysResponsesUntilTheirDataIsDurable) {
     GTEST_SKIP() << "the machine paused for longer than a request waits for durability";
   }
   EXPECT_EQ(events(), before + "job.submitted job.held ");
+}
+
+TEST_F(DiskFault, AJobEndsWhenItEndsHoweverLateThatIsCommitted) {
+  using std::chrono::seconds;
+  const auto job = node.submit("1g.5gb", cat("while [ ! -e ", node.at("go"),
+                                             " ]; do sleep 0.02; done; : > ", node.at("end")));
+  node.await(job, "running");
+  hang();
+  submit_in_background(3);
+  std::ofstream(node.at("go"));
+  eventually("the job has ended", [&] { return std::filesystem::exists(node.at("end")); });
+  const auto over = std::chrono::steady_clock::now() + seconds(4);
+  std::this_thread::sleep_until(over);  // its end cannot be committed meanwhile
+  const api::WallTime recovered = store::wall_now();
+  recover();
+  const json::object view = node.await(job, "over");
+  EXPECT_EQ(view.at("state"), "completed");
+  EXPECT_LT(std::string(view.at("ended").as_string()), api::wall_text(recovered - seconds(2)));
+  const json::value& place = view.at("places").as_array().back();
+  EXPECT_EQ(place.at("ended"), view.at("ended"));
 }
 
 TEST_F(DiskFault, AFailureIsReportedAndRetried) {

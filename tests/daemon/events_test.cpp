@@ -29,7 +29,7 @@ std::vector<SeenEvent> read_events(Node& node, const std::string& query) {
   auto client = http::Client::open(node.socket());
   if (!client) return all;
   const auto done =
-      client->events("/v1/events?follow=false&" + query, [&](const http::EventPiece& piece) {
+      client->events("/v1/events?follow=false&" + query, [&](const http::ServerSentEvent& piece) {
         const json::value event = json::parse(piece.data);
         SeenEvent seen{.id = piece.id, .kind = std::string(piece.kind)};
         if (event.as_object().contains("job") && event.at("job").is_number()) {
@@ -123,7 +123,7 @@ class Follower {
       client_.emplace(*std::move(opened));
     }
     (void)client_->events(cat("/v1/events?after=", last_.load()),
-                          [&](const http::EventPiece& piece) {
+                          [&](const http::ServerSentEvent& piece) {
                             ids_.push_back(piece.id);
                             last_ = piece.id;
                             return !done_;

@@ -49,6 +49,15 @@ TEST(Gpus, ForeignInstancesAreKeptAndCountAsOccupied) {
   EXPECT_NE(std::ranges::find(standing, "0 3g.20gb@4"), standing.end());
 }
 
+TEST(Gpus, AnUnknownEmulatedModelIsNamed) {
+  Node node({.emulate = "1xFOO"});
+  EXPECT_EQ(node.start_and_fail(), 1);
+  const std::string log = node.log();
+  EXPECT_TRUE(log.contains("'FOO'") && log.contains("Known models: ") && log.contains("A100-40GB"))
+      << log;
+  EXPECT_FALSE(log.contains("kernel driver")) << log;
+}
+
 TEST(Gpus, AFatalXidCordonsAndAnotherDoesNot) {
   Node node({.config = kQuick});
   node.start();

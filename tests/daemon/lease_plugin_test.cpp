@@ -201,7 +201,7 @@ class LeaseCgroup : public LeasePlugin {
   }
 };
 
-// A killed slurmstepd leaves an orphan in the job's control group that may not use the GPU yet.
+// A killed slurmstepd leaves an orphan in the job's cgroup that may not use the GPU yet.
 TEST_F(LeaseCgroup, MustBeEmptyBeforeTheLeaseEnds) {
   const std::uint64_t id = id_of(acquire(lease_request()));
   set_processes("4242\n");

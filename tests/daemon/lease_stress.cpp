@@ -96,7 +96,7 @@ void check_events(Node& node, LeaseStressResult& result) {
     return;
   }
   const auto done = client->events(
-      "/v1/events?after=0&follow=false&kind=lease", [&](const http::EventPiece& piece) {
+      "/v1/events?after=0&follow=false&kind=lease", [&](const http::ServerSentEvent& piece) {
         const json::value event = json::parse(piece.data);
         auto& [granted, over] = seen[event.at("job").to_number<std::uint64_t>()];
         if (piece.kind == "lease.granted") ++granted;

@@ -110,7 +110,7 @@ TEST(Leases, ShowTheirLabelsAndTheirKeyInEvents) {
   ASSERT_TRUE(client);
   std::vector<std::string> kinds;
   const auto read = client->events(
-      "/v1/events?after=0&follow=false&kind=lease", [&](const http::EventPiece& piece) {
+      "/v1/events?after=0&follow=false&kind=lease", [&](const http::ServerSentEvent& piece) {
         EXPECT_EQ(text(json::parse(piece.data), "key"), "pod/1") << piece.data;
         kinds.emplace_back(piece.kind);
         return true;
@@ -321,7 +321,7 @@ TEST(Leases, KeepTheirPlaceForALimitedTime) {
   acquire(node, {{"profile", "1g.5gb"}, {"wait", "10ms"}, {"key", "a"}}, 409);
   const std::uint64_t expired = waiting(node);
   EXPECT_EQ(text(await(node, expired, "over"), "reason"),
-            "no room became free in time and the request was not repeated");
+            "no free slot in time, and the request was not repeated");
   // For as long as the request's `linger` says, or not at all.
   const json::object longer{
       {"profile", "1g.5gb"}, {"wait", "10ms"}, {"key", "b"}, {"linger", "1h"}};

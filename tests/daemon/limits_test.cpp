@@ -103,5 +103,79 @@ TEST_F(Limits, TooManyJobsAndTooManySubmissionsAreRefused) {
              [&] { return submit(node, "7g.40gb", kForever).first == 201; });
 }
 
+// Every user may ask how much of its limits it uses.
+json::object use_of(const Node& node) {
+  const auto status = call_as(kNobody, node, "GET", "/v1/status");
+  EXPECT_EQ(status.first, 200) << status.second;
+  return status.second.at("user").as_object();
+}
+
+TEST_F(Limits, ProtectTheNodeByDefault) {
+  Node node({.emulate = "1xA100-40GB"});
+  start(node);
+  const json::object use = use_of(node);
+  EXPECT_EQ(use.at("jobs"), (json::object{{"used", 0}, {"limit", 10'000}}));
+  EXPECT_EQ(use.at("slices"), (json::object{{"used", 0}, {"limit", nullptr}}));
+  EXPECT_EQ(use.at("request_bytes"), (json::object{{"used", 0}, {"limit", 64 << 20}}));
+  EXPECT_EQ(use.at("log_bytes"), (json::object{{"used", 0}, {"limit", 16LL << 30}}));
+  const json::value own = node.call("GET", "/v1/status");  // an admin has none
+  for (const auto& [name, limit] : own.at("user").as_object()) {
+    EXPECT_EQ(limit.at("limit"), nullptr) << name;
+  }
+}
+
+TEST_F(Limits, HeldJobsCannotFillTheDiskWithTheirRequests) {
+  Node node(
+      {.emulate = "1xA100-40GB", .config = "[access]\nrequest_bytes_per_user = \"200KiB\"\n"});
+  start(node);
+  json::object request = node.job_request("7g.40gb", kForever, {{"hold", true}});
+  request["directory"] = "/";
+  request["environment"] = json::object{{"LARGE", std::string(90'000, 'x')}};
+  const auto submit_large = [&] { return call_as(kNobody, node, "POST", "/v1/jobs", request); };
+  const auto first = id_of(submit_large());
+  const auto second = id_of(submit_large());
+  auto third = submit_large();
+  EXPECT_EQ(third.first, 429);
+  EXPECT_THAT(std::string(third.second.at("detail").as_string()),
+              HasSubstr("request size limit reached"));
+  EXPECT_GT(use_of(node).at("request_bytes").at("used").to_number<int>(), 180'000);
+  EXPECT_GT(node.submit("1g.5gb", "true", {{"environment", request["environment"]}}), 0U);
+  // The requests of an earlier daemon count. They are never refused, even by a lower limit.
+  node.kill();
+  node.folder().write("tangram.toml", "[access]\nrequest_bytes_per_user = \"100KiB\"\n");
+  node.start();
+  EXPECT_EQ(submit_large().first, 429);
+  EXPECT_EQ(node.state(first), "held");
+  EXPECT_EQ(node.state(second), "held");
+  for (const auto id : {first, second}) node.call("POST", cat("/v1/jobs/", id, "/cancel"), 202);
+  eventually("cancelled jobs do not count", [&] { return submit_large().first == 201; });
+  const json::value ended = node.job(first).at("request");  // what remains of it is small
+  EXPECT_TRUE(ended.as_object().contains("command")) << ended;
+  EXPECT_FALSE(ended.as_object().contains("environment")) << ended;
+}
+
+TEST_F(Limits, LogsOfTheOldestRunsAreTrimmed) {
+  Node node({.emulate = "1xA100-40GB", .config = "[access]\nlog_bytes_per_user = \"250KiB\"\n"});
+  start(node);
+  const auto run = [&] {
+    const auto id = id_of(submit(node, "1g.5gb", "head -c 100000 /dev/zero | tr '\\0' x"));
+    node.await(id, "over");
+    return id;
+  };
+  const auto used = [&] { return use_of(node).at("log_bytes").at("used").to_number<int>(); };
+  const auto first = run();
+  const auto second = run();
+  eventually("logs are counted", [&] { return used() == 200'000; });
+  node.kill();
+  node.start();
+  eventually("logs of an earlier daemon count", [&] { return used() == 200'000; });
+  const auto third = run();
+  eventually("the oldest logs are trimmed",
+             [&] { return node.output(first).starts_with("[tangram: output was trimmed"); });
+  EXPECT_EQ(node.output(second).size(), 100'000U);
+  EXPECT_EQ(node.output(third).size(), 100'000U);
+  EXPECT_EQ(used(), 200'000);
+}
+
 }  // namespace
 }  // namespace tangram::tests

@@ -186,7 +186,8 @@ TEST_F(Moves, AreRefusedWithTheReason) {
               HasSubstr("invalid move: to: a slot must be an object"));
   const auto batch = node_.submit("1g.5gb", kForever);
   node_.await(batch, "running");
-  EXPECT_THAT(move_problem(batch, 422, json::object{}), HasSubstr("pinned, or did not say how"));
+  EXPECT_THAT(move_problem(batch, 422, json::object{}),
+              HasSubstr("pinned, or submitted without --move"));
   const auto lease = node_.call("POST", "/v1/leases", 201, json::object{{"profile", "1g.5gb"}});
   EXPECT_THAT(move_problem(lease.at("id").to_number<std::uint64_t>(), 422, json::object{}),
               HasSubstr("is a lease, and leases never move"));

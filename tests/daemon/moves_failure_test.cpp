@@ -124,7 +124,7 @@ TEST(Endpoint, ThatHangsAcrossARestartDoesNotBlockAMove) {
   ServiceNode service;
   service.node.stop();
   service.node.use_environment(
-      {"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_DIE_AT=committed:traffic-switched"});
+      {"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_CRASH_POINT=committed:traffic-switched"});
   service.node.start();
   (void)service.node.try_call("POST", cat("/v1/jobs/", service.job, "/move"),
                               json::object{{"to", {{"gpu", 1}, {"start", 2}}}});

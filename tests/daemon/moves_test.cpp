@@ -143,7 +143,8 @@ TEST_P(KilledAt, TheMoveIsFinishedOrRolledBack) {
   ServiceNode service;
   const auto before = service.slot();
   service.node.stop();
-  service.node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_DIE_AT=", GetParam())});
+  service.node.use_environment(
+      {"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_CRASH_POINT=", GetParam())});
   service.node.start();
   MoveLoad load({.port = service.port(),
                  .keep_alive_clients = 2,
@@ -287,7 +288,7 @@ TEST(LiveMoves, DriverFaultsLeaveOneSlot) {
 
 // §IV-D with real processes: after departures the 1g moves from 0 to 6 while it serves requests,
 // and the 4g starts.
-TEST(LiveMoves, ThePapersExternalFragmentationIsMendedLive) {
+TEST(LiveMoves, ThePapersExternalFragmentationIsRepairedLive) {
   ServiceNode service({.emulate = "1xA100-40GB",
                        .config = "[scheduler]\nmigration = \"off\"\ncooldown = \"0s\"\n"});
   Node& node = service.node;

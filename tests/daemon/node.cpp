@@ -121,6 +121,19 @@ void Node::start() {
   });
 }
 
+bool Node::try_start() {
+  spawn();
+  eventually("the daemon answers or exits", [&] {
+    return !has_not_exited() || try_call("GET", "/v1/status", std::nullopt).has_value();
+  });
+  return is_running();
+}
+
+bool Node::has_not_exited() {
+  if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
+  return pid_ > 0;
+}
+
 int Node::start_and_fail() {
   spawn();
   int status = 0;
@@ -258,7 +271,7 @@ std::string Node::output(std::uint64_t id, const std::string& stream) {
   std::string text;
   if (!client) return text;
   const auto done = client->stream(cat("/v1/jobs/", id, "/logs?stream=", stream),
-                                   [&](const http::LogPiece& piece) {
+                                   [&](const http::LogChunk& piece) {
                                      text += piece.bytes;
                                      return true;
                                    });

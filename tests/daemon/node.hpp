@@ -40,6 +40,8 @@ class Node {
 
   // Starts the daemon and waits until it answers.
   void start();
+  // Starts the daemon and waits until it answers or exits. True: it answers.
+  [[nodiscard]] bool try_start();
   // Starts the daemon, waits until it exits and returns its exit code; its messages are in log().
   int start_and_fail();
   void stop();    // sends SIGTERM and waits; expects exit code 0
@@ -53,6 +55,8 @@ class Node {
   // Waits until the daemon has killed itself at a crash point.
   void await_crash();
   [[nodiscard]] bool is_running() const { return pid_ > 0; }
+  // is_running(), and the daemon has not ended by itself; then is_running() is false from now on.
+  [[nodiscard]] bool has_not_exited();
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] long resident_kib() const;  // of the daemon
   [[nodiscard]] int descriptors() const;    // number of open ones of the daemon

@@ -176,14 +176,26 @@ void call_with_errors(CheckedApi& api, const std::string& reader) {
 // Every GET route, with the content type of its response.
 void call_get_routes(CheckedApi& api, std::uint64_t job, std::uint64_t lease) {
   const std::string it = cat("/v1/jobs/", job);
-  for (const std::string& target :
-       {std::string("/v1/jobs"), it, it + "/logs", it + "/wait?for=running",
-        cat("/v1/explain/", job), std::string("/v1/what-if?profile=1g.5gb"),
-        std::string("/v1/leases"), cat("/v1/leases/", lease), std::string("/v1/gpus"),
-        std::string("/v1/defrag"), std::string("/v1/tuning"),
-        std::string("/v1/events?after=0&follow=false"), std::string("/v1/history"),
-        std::string("/v1/usage"), std::string("/v1/tokens"), std::string("/v1/status"),
-        std::string("/metrics"), std::string("/healthz"), std::string("/readyz")}) {
+  for (const std::string& target : {std::string("/v1/jobs"),
+                                    it,
+                                    it + "/logs",
+                                    it + "/wait?for=running",
+                                    cat("/v1/explain/", job),
+                                    std::string("/v1/what-if?profile=1g.5gb"),
+                                    std::string("/v1/leases"),
+                                    cat("/v1/leases/", lease),
+                                    std::string("/v1/gpus"),
+                                    std::string("/v1/defrag"),
+                                    std::string("/v1/tuning"),
+                                    std::string("/v1/events?after=0&follow=false"),
+                                    std::string("/v1/history"),
+                                    std::string("/v1/usage"),
+                                    std::string("/v1/tokens"),
+                                    std::string("/v1/status"),
+                                    std::string("/v1/node/orphans"),
+                                    std::string("/metrics"),
+                                    std::string("/healthz"),
+                                    std::string("/readyz")}) {
     api.call_raw("GET", target, 200);
   }
 }
@@ -192,6 +204,9 @@ void call_get_routes(CheckedApi& api, std::uint64_t job, std::uint64_t lease) {
 std::string untested_reason(const std::string& method, const std::string& path, int status) {
   if (status == 202 && path.starts_with("/v1/leases")) {
     return "needs a disk that fails: see lease_disk_test.cpp";
+  }
+  if (status == 202 && path.starts_with("/v1/node/orphans")) {
+    return "needs an orphan: see orphans_test.cpp";
   }
   if (status == 503) return "needs a store that cannot be written or read";
   if (status == 429) return "needs limits of users: see limits_test.cpp";
@@ -246,10 +261,13 @@ TEST(OpenApi, ListsTheParametersOfEveryRoute) {
   }
 }
 
-TEST(OpenApi, DescribesEveryResponse) {
-  Node node({.emulate = "1xA100-40GB", .config = "[access]\nslices_per_user = 0\n"});
-  node.start();
-  CheckedApi api(node);
+// A running job and one that waits behind it.
+struct Jobs {
+  std::uint64_t running = 0;
+  std::uint64_t waiting = 0;
+};
+
+Jobs submit_jobs(Node& node, CheckedApi& api) {
   const auto forever =
       node.job_request("2g.10gb", "exec sleep 1000", {{"labels", {{"team", "a"}}}});
   EXPECT_EQ(
@@ -263,6 +281,11 @@ TEST(OpenApi, DescribesEveryResponse) {
   const std::uint64_t waiting = id_of(api.call("POST", "/v1/jobs", "/v1/jobs", 201, whole));
   api.call("GET", "/v1/jobs", "/v1/jobs?all=true", 200);
   api.call("GET", "/v1/jobs", "/v1/jobs?state=lost", 400);
+  return {.running = job, .waiting = waiting};
+}
+
+void call_jobs(Node& node, CheckedApi& api, const Jobs& jobs) {
+  const auto [job, waiting] = jobs;
   const std::string it = cat("/v1/jobs/", job);
   api.call("GET", "/v1/jobs/{id}", it, 200);
   api.call("GET", "/v1/jobs/{id}", "/v1/jobs/99", 404);
@@ -284,12 +307,13 @@ TEST(OpenApi, DescribesEveryResponse) {
   api.call("GET", "/v1/jobs/{id}/wait", it + "/wait?timeout=10ms", 204);
   api.call("GET", "/v1/jobs/{id}/wait", it + "/wait?for=ever", 400);
   api.call("GET", "/v1/jobs/{id}/logs", it + "/logs?stream=both", 400);
-
-  const json::object lease{{"profile", "1g.5gb"}, {"key", "k/1"}, {"wait", "0s"}};
   api.call("POST", "/v1/jobs/{id}/cancel", other + "/cancel", 202);
   node.await(waiting, "over");
   api.call("POST", "/v1/jobs/{id}/cancel", other + "/cancel", 409);
+}
 
+// A service that moves; `job` cannot.
+void call_moves(Node& node, CheckedApi& api, std::uint64_t job) {
   const json::object moves{{"kind", "service"},
                            {"probe", {{"kind", "command"}, {"command", {"true"}}}},
                            {"endpoint", {{"mode", "none"}, {"drain", "1s"}}},
@@ -318,7 +342,10 @@ TEST(OpenApi, DescribesEveryResponse) {
   api.call("GET", "/v1/jobs/{id}", cat("/v1/jobs/", moved), 200);
   api.call("POST", "/v1/jobs/{id}/cancel", cat("/v1/jobs/", moved, "/cancel"), 202);
   node.await(moved, "over");
+}
 
+void call_leases(Node& node, CheckedApi& api, std::uint64_t job) {
+  const json::object lease{{"profile", "1g.5gb"}, {"key", "k/1"}, {"wait", "0s"}};
   const json::value granted = api.call("POST", "/v1/leases", "/v1/leases", 201, lease);
   api.call("POST", "/v1/leases", "/v1/leases", 200, lease);
   api.call("POST", "/v1/leases", "/v1/leases", 400, json::object{{"ttl", "soon"}});
@@ -340,7 +367,9 @@ TEST(OpenApi, DescribesEveryResponse) {
   api.call("DELETE", "/v1/leases/{id}", held, 200);
   api.call("POST", "/v1/leases/{id}/renew", held + "/renew", 409, json::object{});
   api.call("DELETE", "/v1/leases/{id}", "/v1/leases/99", 404);
+}
 
+void call_node(CheckedApi& api) {
   api.call("GET", "/v1/gpus", "/v1/gpus", 200);
   for (const char* verb : {"cordon", "drain", "uncordon"}) {
     api.call("POST", cat("/v1/gpus/{id}/", verb), cat("/v1/gpus/0/", verb), 202);
@@ -360,7 +389,9 @@ TEST(OpenApi, DescribesEveryResponse) {
   api.call("GET", "/v1/usage", "/v1/usage?since=2026-11-17T00:00:00Z&until=2026-11-16T00:00:00Z",
            422);
   api.call("GET", "/v1/events", "/v1/events?after=-1", 400);
+}
 
+void call_tokens(Node& node, CheckedApi& api) {
   const json::object token_request{{"name", "ci"}, {"scope", "read"}, {"ttl", "1h"}};
   const json::value token = api.call("POST", "/v1/tokens", "/v1/tokens", 201, token_request);
   api.call("POST", "/v1/tokens", "/v1/tokens", 400, json::object{{"scope", "all"}});
@@ -378,6 +409,18 @@ TEST(OpenApi, DescribesEveryResponse) {
   const auto second = node.job_request("1g.5gb", "true", taken);
   api.call("POST", "/v1/jobs", "/v1/jobs", 201, second);
   api.call("POST", "/v1/jobs", "/v1/jobs", 409, second);
+}
+
+TEST(OpenApi, DescribesEveryResponse) {
+  Node node({.emulate = "1xA100-40GB", .config = "[access]\nslices_per_user = 0\n"});
+  node.start();
+  CheckedApi api(node);
+  const Jobs jobs = submit_jobs(node, api);
+  call_jobs(node, api, jobs);
+  call_moves(node, api, jobs.running);
+  call_leases(node, api, jobs.running);
+  call_node(api);
+  call_tokens(node, api);
   expect_all_tested(api);
 }
 

@@ -93,6 +93,8 @@ const std::vector<Row>& table() {
       {"POST", "/v1/gpus/{id}/cordon", Object::kNothing, kAdminsOnly},
       {"POST", "/v1/gpus/{id}/drain", Object::kNothing, kAdminsOnly},
       {"POST", "/v1/gpus/{id}/uncordon", Object::kNothing, kAdminsOnly},
+      {"GET", "/v1/node/orphans", Object::kNothing, {403, 403, 403, 403, 200}},
+      {"DELETE", "/v1/node/orphans/{id}", Object::kNothing, {403, 403, 403, 403, 404}},
       {"GET", "/v1/defrag", Object::kNothing, kAll},
       {"GET", "/v1/tuning", Object::kNothing, kAll},
       {"PATCH", "/v1/tuning", Object::kNothing, {403, 403, 403, 403, 200}, "", R"({"gain":"0.5"})"},

@@ -31,7 +31,7 @@ class TrainingCrash : public Training {};
 TEST_F(TrainingCrash, ACancelledOriginalDoesNotRunOnAfterARestart) {
   const auto id = train(cat("cd ", node.at(""), "; ", kSlowSuccessor));
   node.stop();
-  node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_DIE_AT=performed:stop-job"});
+  node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_CRASH_POINT=performed:stop-job"});
   node.start();
   request_move(id, 1 - slot(id).first, 0);
   await_file("successor");
@@ -227,7 +227,7 @@ TEST_P(TrainingKilledAt, TwoRunsNeverOverlap) {
   node.await(id, "running");
   eventually("it has started", [&] { return node.folder().read("steps").size() > 20; });
   node.stop();
-  node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_DIE_AT=", GetParam())});
+  node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_CRASH_POINT=", GetParam())});
   node.start();
   (void)node.try_call("POST", cat("/v1/jobs/", id, "/move"),
                       json::object{{"to", {{"gpu", 1}, {"start", 2}}}});

@@ -183,7 +183,7 @@ TEST_F(TrainingShortSuccessor, IsNotFollowedByItsOriginalAfterACrash) {
     const auto id = train(script("exit 3"));
     await_progress(id);
     node.stop();
-    node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_DIE_AT=", point)});
+    node.use_environment({"TANGRAM_EMULATOR_LATENCY=0", cat("TANGRAM_CRASH_POINT=", point)});
     node.start();
     (void)node.try_call("POST", cat("/v1/jobs/", id, "/move"),
                         json::object{{"to", {{"gpu", 1}, {"start", 0}}}});

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -144,30 +145,38 @@ TEST_F(Training, ARestartContinuesFromTheCheckpoint) {
   EXPECT_EQ(job.at("restarts"), 2);
 }
 
-// Checkpoint folders without an active job are removed when the daemon starts.
-TEST_F(Training, OrphanedCheckpointsAreRemoved) {
+// Checkpoint folders without a job in the store go to lost+found when the daemon starts.
+TEST_F(Training, OrphanedCheckpointsAreMovedAway) {
   const auto id =
       train("echo 1 > $TANGRAM_CHECKPOINT/state; while :; do echo tick; sleep 0.02; done");
   await_progress(id);
   const fs::path folder = node.state_dir() + "/checkpoints";
-  const auto names = [&] {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      found.push_back(entry.path().filename().string());
+  const auto names_in = [](const fs::path& where) {
+    std::set<std::string> found;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(where, ignored)) {
+      found.insert(entry.path().filename().string());
     }
     return found;
   };
-  const auto mine = names();
+  const auto mine = names_in(folder);
   ASSERT_EQ(mine.size(), 1U);
-  EXPECT_THAT(mine[0], testing::StartsWith(cat(id, "-")));
+  EXPECT_THAT(*mine.begin(), testing::StartsWith(cat(id, "-")));
   node.stop();
   for (const std::string name : {"1-7", "1", "77-1", "x"}) {
     fs::create_directories(folder / name / "deep");
     std::ofstream(folder / name / "deep" / "state") << "orphaned";
   }
   node.start();
-  eventually("only the active job's is left", [&] { return names() == mine; });
-  EXPECT_TRUE(fs::exists(folder / mine[0] / "state"));
+  std::set<std::string> kept = mine;
+  kept.insert({"1", "x"});  // not names of checkpoints
+  eventually("the others are moved", [&] { return names_in(folder) == kept; });
+  EXPECT_TRUE(fs::exists(folder / *mine.begin() / "state"));
+  const fs::path lost = node.state_dir() + "/lost+found";
+  ASSERT_EQ(names_in(lost).size(), 1U);
+  const fs::path moved = lost / *names_in(lost).begin() / "checkpoints";
+  EXPECT_EQ(names_in(moved), (std::set<std::string>{"1-7", "77-1"}));
+  EXPECT_TRUE(fs::exists(moved / "77-1" / "deep" / "state"));
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ TEST_F(WaitCli, SubmitWithWaitSurvivesARestart) {
 // The daemon crashes when the job is durable but not acknowledged: the client repeats the request.
 TEST_F(WaitCli, AnUnacknowledgedSubmissionIsRepeatedAndMakesOneJob) {
   node_.stop();
-  node_.use_environment({"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_DIE_AT=committed:job-submitted"});
+  node_.use_environment(
+      {"TANGRAM_EMULATOR_LATENCY=0", "TANGRAM_CRASH_POINT=committed:job-submitted"});
   node_.start();
   const auto submit = start({"submit", "-p", "1g.5gb", "--", "/bin/true"});
   node_.await_crash();

@@ -55,7 +55,7 @@ class WhatIfForUser : public testing::Test {
     if (status != 201) {
       EXPECT_EQ(text(predicted, "refused"), text(answer, "detail"));
       EXPECT_FALSE(predicted.at("starts_now").as_bool());
-      EXPECT_THAT(sentences(predicted), HasSubstr("would be refused"));
+      EXPECT_THAT(sentences(predicted), HasSubstr("would be rejected"));
       return answer;
     }
     const auto id = answer.at("id").to_number<std::uint64_t>();

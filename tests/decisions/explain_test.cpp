@@ -76,7 +76,7 @@ bool is_candidate(const core::Node& node, const core::PlacementPolicy& policy,
 }
 
 bool restrains_operators_too(const core::Restraining& each) {
-  return each.by == core::RestraintKind::kMostMoves;
+  return each.by == core::RestraintKind::kMaxMoves;
 }
 
 // Makes the moves one after another; each is refused exactly to those whom its restraints restrain.

@@ -188,10 +188,9 @@ TEST_F(JobsCli, ShowsAJob) {
   EXPECT_EQ(json::parse(ok({"show", "1", "--json"})).at("state"), "queued");
   EXPECT_EQ(refused({"show", "7"}), "tangram: job 7: not found\n");
   add("train", JobState::kCompleted);
-  EXPECT_EQ(
-      refused({"show", "train"}),
-      "tangram: 'train' is not a job number; names are not unique. This name belongs to jobs 1 "
-      "and 2.\n");
+  EXPECT_EQ(refused({"show", "train"}),
+            "tangram: 'train' is not a job ID; names are not unique. This name belongs to jobs 1 "
+            "and 2.\n");
   EXPECT_THAT(refused({"show", "unknown"}), HasSubstr("no job has this name"));
 }
 
@@ -269,6 +268,19 @@ TEST_F(JobsCli, Cancels) {
   add("b", JobState::kQueued);
   EXPECT_EQ(ok({"cancel", "1", "2"}), "job 1 is cancelled\njob 2 is cancelled\n");
   EXPECT_EQ(refused({"cancel", "9"}), "tangram: job 9: not found\n");
+}
+
+TEST_F(JobsCli, ReportsTheOutcomeForEachOfSeveralJobs) {
+  add("a", JobState::kRunning);
+  add("b", JobState::kQueued);
+  const Ended mixed = run({"cancel", "8", "1", "9", "2"});
+  EXPECT_EQ(mixed.code, 2);
+  EXPECT_EQ(mixed.out, "job 1 is cancelled\njob 2 is cancelled\n");
+  EXPECT_EQ(mixed.err, "tangram: job 8: not found\ntangram: job 9: not found\n");
+  const Ended shown = run({"show", "1", "9", "--json"});
+  EXPECT_EQ(shown.code, 2);
+  EXPECT_EQ(json::parse(shown.out).as_array().size(), 1U);
+  EXPECT_EQ(shown.err, "tangram: job 9: not found\n");
 }
 
 TEST_F(JobsCli, RunDeliversOutputAndExitCode) {

@@ -66,7 +66,7 @@ TEST(MigMode, OnlyPendsWhileInstancesAreThere) {
   EXPECT_EQ(set_mode(0), nvml::kInUse);
   EXPECT_EQ(mig_mode(gpu(0)), (Mode{1, 0}));
   EXPECT_EQ(to_text(list(gpu(0))), "19@0+1 gi7 [0:0+1]");
-  EXPECT_EQ(set_mode(1), kSuccess) << "takes the wish back";
+  EXPECT_EQ(set_mode(1), kSuccess) << "cancels the pending change";
   EXPECT_EQ(mig_mode(gpu(0)), (Mode{1, 1}));
   EXPECT_EQ(set_mode(0), nvml::kInUse);
   ASSERT_EQ(destroy(instance), kSuccess);

@@ -77,7 +77,7 @@ class Witness {
     ++looked_;
     if (!explained) {
       // Only what the step itself took from the job may defeat it.
-      EXPECT_NE(explained.error().message.find("too much else"), std::string::npos);
+      EXPECT_NE(explained.error().message.find("made other changes too"), std::string::npos);
       ++defeated_;
       return;
     }

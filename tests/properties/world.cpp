@@ -14,7 +14,7 @@ namespace tangram::properties {
 namespace {
 
 constexpr std::size_t kStoryLines = 30;
-constexpr int kMostStepsToRest = 50'000;
+constexpr int kMaxStepsToRest = 50'000;
 
 World* current = nullptr;
 std::uint64_t current_seed = 0;
@@ -225,7 +225,7 @@ void World::settle() {
       deliver(core::QuarantineEnded{core::GpuId(g), i.id});
     }
   }
-  int left = kMostStepsToRest;
+  int left = kMaxStepsToRest;
   while (process_next()) require(--left > 0, "the world does not come to rest");
   const core::Node& node = scheduler_->node();
   require(node.moves_under_way() == 0, "a move never ends");
@@ -248,7 +248,7 @@ void World::settle() {
 void World::finish() {
   calm_ = true;
   for (const core::JobId job : std::vector(live_)) deliver(core::JobCancelled{job});
-  int left = kMostStepsToRest;
+  int left = kMaxStepsToRest;
   while (process_next()) require(--left > 0, "the world does not come to its end");
   const core::Node& node = scheduler_->node();
   require(node.job_count() == 0 && scheduler_->waiting_count() == 0, "a job is left");

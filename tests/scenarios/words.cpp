@@ -10,7 +10,7 @@
 namespace tangram::scenario {
 namespace {
 
-constexpr int kMost = 1'000'000;
+constexpr int kMax = 1'000'000;
 
 std::vector<std::string> split(std::string text) {
   std::ranges::replace(text, '=', ' ');
@@ -47,7 +47,7 @@ Result<std::string> Words::next(std::string_view what) {
 Result<int> Words::number(std::string_view what) {
   const auto word = next(what);
   if (!word) return std::unexpected(word.error());
-  const auto number = parse_int(*word, 0, kMost);
+  const auto number = parse_int(*word, 0, kMax);
   if (!number) return invalid(cat("expected ", what, ", not ", tangram::quoted(*word), "."));
   return *number;
 }
@@ -72,7 +72,7 @@ Result<Duration> parse_time(std::string_view text) {
     return Duration(hours(*h) + minutes(*m));
   }
   if (text.empty()) return bad();
-  const auto n = parse_int(text.substr(0, text.size() - 1), 0, kMost);
+  const auto n = parse_int(text.substr(0, text.size() - 1), 0, kMax);
   if (!n) return bad();
   switch (text.back()) {
     case 's':

@@ -124,6 +124,17 @@ done
 refuses src/mig/x.cpp 'auto t = std::chrono::steady_clock::now();' \
   'src/mig/x.cpp:1: pure module mig may not read a clock'
 
+# Files of users are not touched on the event loop.
+loop='the event loop may not touch files of users: use CheckpointFiles'
+cases=$((cases + 1))
+clean_tree
+write tools/modules.txt 'daemon/moves:' 'daemon/runs:'
+rm -rf src tests && write src/daemon/moves/m.cpp 'lstat(path, &s);' 'run.open(x); link->unlink(x); // stat(x)'
+write src/daemon/runs/supervisor_watch.cpp '  if (::unlink(path) == 0) return;'
+write src/daemon/runs/other.cpp 'unlink(path);'
+reports "src/daemon/moves/m.cpp:1: $loop
+src/daemon/runs/supervisor_watch.cpp:1: $loop"
+
 # tools/modules.txt itself.
 refuses tools/modules.txt 'more base' 'tools/modules.txt:9: expected "module: modules it may include"'
 refuses tools/modules.txt 'more: lab' \

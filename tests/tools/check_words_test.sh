@@ -33,9 +33,17 @@ fresh_tree
 
 for line in '// He waits.' 'int guest_key = 0;' 'class TlsHall {};' 'constexpr int kGuests = 1;' 'void open_door();' \
   'struct Deed;' '// whoever asks' 'constexpr int MOST_STRANGERS = 2;' '// One rule: it reads.' '// The pure rooms.' \
-  'struct Visit {' 'TEST(Server, HouseIsFull) {'; do
+  'struct Visit {' 'TEST(Server, HouseIsFull) {' 'class Happenings;' 'bool is_lasting() const;' 'struct Pace {' \
+  '// See check-rooms.' '// It lets nobody in.'; do
   refuses src/base/a.hpp "$line"
 done
 refuses docs/a.md 'His jobs go on.'
 refuses docs/a.md 'It starts anew.'
+fresh_tree
+touch src/base/tls_hall.cpp
+cases=$((cases + 1))
+if said=$("$checker" "$scratch/tree" 2>&1) || [[ $said != 'src/base/tls_hall.cpp:1:the name of this file' ]]; then
+  echo "a file named tls_hall.cpp: saw $said"
+  exit 1
+fi
 echo "$cases lines refused, each with its place"

@@ -140,12 +140,14 @@ std::vector<Suggestion> known_values(std::string_view what, std::string_view ver
   constexpr std::array<std::string_view, 2> kGpu = {"model", "uuid"};
   constexpr std::array<std::string_view, 3> kLease = {"name", "profile", "state"};
   constexpr std::array<std::string_view, 3> kToken = {"name", "user", "scope"};
+  constexpr std::array<std::string_view, 2> kOrphan = {"user", "instance"};
   if (what == "PROFILE" || what == "[PROFILE]") return profiles();
   if (what == "MODEL") return models();
   if (what == "JOB") return jobs(verb);
   if (what == "GPU") return listed("/v1/gpus", "index", kGpu);
   if (what == "GPU:START") return free_slots();
   if (what == "LEASE") return listed("/v1/leases", "id", kLease);
+  if (what == "ORPHAN") return listed("/v1/node/orphans", "run", kOrphan);
   if (what == "TOKEN") return listed("/v1/tokens", "id", kToken);
   if (what == "KEY=VALUE") return tuning_changes();
   return {};

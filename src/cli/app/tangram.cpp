@@ -29,14 +29,9 @@ int fail(int code, std::string_view message) {
   return code;
 }
 
-int exit_code(const Error& error) {
-  const bool bad_input = error.code == ErrorCode::kInvalid || error.code == ErrorCode::kNotFound;
-  return bad_input ? kExitBadInput : kExitFailure;
-}
-
 int finish(Output& out) {
   const Result<void> written = out.flush();
-  return written ? kExitOk : fail(exit_code(written.error()), written.error().message);
+  return written ? kExitOk : fail(exit_code_of(written.error()), written.error().message);
 }
 
 int print(std::string_view text) {
@@ -196,7 +191,7 @@ void build(CLI::App& root, Command& command) {
              add_hold, add_release, add_explain, add_what_if, add_move, add_lease});
   add_group(app, command, "Node",
             {add_status, add_gpus, add_top, add_events, add_history, add_usage, add_cordon,
-             add_uncordon, add_drain, add_defrag, add_tune, add_token, add_store});
+             add_uncordon, add_drain, add_defrag, add_tune, add_token, add_orphan, add_store});
   add_group(app, command, "GPUs", {add_device, add_node, add_emulate});
   add_group(app, command, "Models and simulation",
             {add_mig, add_policies, add_decide, add_sim, add_lab});
@@ -274,7 +269,7 @@ int run_unguarded(int argc, const char* const* argv) {
   Output out = Output::for_stdout(command.output);
   const Result<void> done = command.watch ? watch(command) : command.run(out);
   if (!done)
-    return fail(command.failure_code.value_or(exit_code(done.error())), done.error().message);
+    return fail(command.failure_code.value_or(exit_code_of(done.error())), done.error().message);
   const int flushed = finish(out);
   return flushed == kExitOk ? command.exit_code : flushed;
 }

@@ -106,15 +106,15 @@ RequestTarget& RequestTarget::add(std::string_view key, std::string_view value) 
 
 Result<std::uint64_t> resolve_job(http::Client& client, const std::string& typed) {
   if (const auto id = parse_job_id(typed)) return *id;
-  constexpr int kMostCandidates = 100;  // the newest with this name
+  constexpr int kMaxCandidates = 100;  // the newest with this name
   const auto reply = client.request(
-      "GET", cat("/v1/jobs?all=1&limit=", kMostCandidates, "&name=", http::percent_encoded(typed)));
+      "GET", cat("/v1/jobs?all=1&limit=", kMaxCandidates, "&name=", http::percent_encoded(typed)));
   if (!reply) return std::unexpected(reply.error());
   std::vector<std::string> ids;
   for (const auto& job : reply->body.as_array()) {
     ids.push_back(std::to_string(job.at("id").to_number<std::uint64_t>()));
   }
-  const std::string what = cat(tangram::quoted(typed), " is not a job number");
+  const std::string what = cat(tangram::quoted(typed), " is not a job ID");
   if (ids.empty()) {
     return not_found(cat(what, ", and no job has this name; see `tangram ps --all`."));
   }

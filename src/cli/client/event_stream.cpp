@@ -13,7 +13,7 @@
 namespace tangram::cli {
 namespace {
 
-Result<StreamItem> parse_item(const http::EventPiece& piece) {
+Result<StreamItem> parse_item(const http::ServerSentEvent& piece) {
   boost::system::error_code status;
   const auto document = boost::json::parse({piece.data.data(), piece.data.size()}, status);
   if (status) return failed("the daemon sent an event that is not JSON.");
@@ -60,17 +60,17 @@ class EventFollower {
       : query_(query), on_item_(on_item), last_(query.after) {}
 
   Result<void> run() {
-    std::chrono::milliseconds patience{0};
+    std::chrono::milliseconds reconnect_time{0};
     while (true) {
-      auto client = reconnect(query_.socket, patience);
+      auto client = reconnect(query_.socket, reconnect_time);
       if (!client) return std::unexpected(client.error());
       const Result<void> done = read_stream(*client);
       if (error_) return std::unexpected(*error_);
       if (enough_) return {};
       if (done && !query_.follow) return {};
       if (!done && done.error().code != ErrorCode::kUnavailable) return done;
-      patience = query_.patience;
-      if (!done && patience.count() == 0) return done;
+      reconnect_time = query_.reconnect_time;
+      if (!done && reconnect_time.count() == 0) return done;
       lost_ = true;
       pause_between_attempts();  // the daemon may accept connections only to close them
     }
@@ -80,8 +80,8 @@ class EventFollower {
   Result<void> read_stream(http::Client& client) {
     enough_ = query_.stop != nullptr && !query_.stop->begin(client);
     if (enough_) return {};
-    const Result<void> done =
-        client.events(target(), [this](const http::EventPiece& piece) { return on_piece(piece); });
+    const Result<void> done = client.events(
+        target(), [this](const http::ServerSentEvent& piece) { return on_piece(piece); });
     if (query_.stop != nullptr) query_.stop->end();
     return done;
   }
@@ -95,7 +95,7 @@ class EventFollower {
     return target.add("job", query_.job).add("kind", query_.kinds).text();
   }
 
-  bool on_piece(const http::EventPiece& piece) {
+  bool on_piece(const http::ServerSentEvent& piece) {
     const auto item = parse_item(piece);
     if (!item) {
       error_ = item.error();

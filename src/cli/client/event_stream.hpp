@@ -36,9 +36,9 @@ struct EventQuery {
   std::string socket;
   std::optional<std::uint64_t> after;  // nullopt: only new events
   bool follow = false;
-  std::string job;                        // only of this job; empty: all
-  std::string kinds;                      // e.g. "job,move.done"; empty: all
-  std::chrono::milliseconds patience{0};  // how long to try to reconnect
+  std::string job;                              // only of this job; empty: all
+  std::string kinds;                            // e.g. "job,move.done"; empty: all
+  std::chrono::milliseconds reconnect_time{0};  // how long to try to reconnect
   EventStop* stop = nullptr;
 };
 
@@ -54,7 +54,8 @@ struct StreamItem {
 };
 
 // Calls `on_item` for each item on the calling thread. Returns when there are no more events, when
-// `on_item` returns false, after EventStop::stop(), or with an error if the daemon stays away.
+// `on_item` returns false, after EventStop::stop(), or with an error if the daemon cannot be
+// reached again within `reconnect_time`.
 [[nodiscard]] Result<void> follow_events(const EventQuery& query,
                                          const std::function<bool(const StreamItem&)>& on_item);
 

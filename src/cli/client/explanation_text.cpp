@@ -9,7 +9,7 @@
 namespace tangram::cli {
 namespace {
 
-constexpr std::size_t kMostRows = 10;
+constexpr std::size_t kMaxRows = 10;
 
 void print_text(const std::vector<std::string>& sentences, Output& out) {
   for (const std::string& sentence : sentences) out.paragraph(terminal_safe(sentence));
@@ -25,7 +25,7 @@ void print_candidates(const std::vector<api::CandidateView>& candidates,
                {"FRAGCOST", Align::kRight},
                {"AFTER", Align::kRight},
                {""}});
-  for (std::size_t i = 0; i < candidates.size() && i < kMostRows; ++i) {
+  for (std::size_t i = 0; i < candidates.size() && i < kMaxRows; ++i) {
     const api::CandidateView& c = candidates[i];
     table.row(
         {Cell(cat(c.gpu, '@', c.start), i == 0 ? Style::kBold : Style::kPlain),
@@ -36,8 +36,8 @@ void print_candidates(const std::vector<api::CandidateView>& candidates,
               Style::kGood)});
   }
   table.print(out);
-  if (candidates.size() > kMostRows) {
-    out.line(cat("  and ", candidates.size() - kMostRows, " more; --json has all"));
+  if (candidates.size() > kMaxRows) {
+    out.line(cat("  and ", candidates.size() - kMaxRows, " more; --json has all"));
   }
 }
 
@@ -76,7 +76,7 @@ void print(const api::Explanation& e, Output& out) {
 
 void print(const api::WhatIf& w, Output& out) {
   const auto outcome = [&] {
-    if (!w.refused.empty()) return out.paint("would be refused", Style::kBad);
+    if (!w.refused.empty()) return out.paint("would be rejected", Style::kBad);
     if (!w.held.empty()) return out.paint("would be held", Style::kYellow);
     if (w.starts_now) return out.paint("would start now", Style::kGood);
     return out.paint("would wait", Style::kYellow);

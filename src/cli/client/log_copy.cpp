@@ -26,8 +26,9 @@ std::string target_of(const LogQuery& query, const std::string& next) {
 // A fixed delay: an absent daemon gives nothing to wait on.
 void pause_between_attempts() { std::this_thread::sleep_for(kBetweenAttempts); }
 
-Result<http::Client> reconnect(const std::string& socket, std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+Result<http::Client> reconnect(const std::string& socket,
+                               std::chrono::milliseconds reconnect_time) {
+  const auto deadline = std::chrono::steady_clock::now() + reconnect_time;
   while (true) {
     auto client = connect_to(socket);
     if (client || client.error().code != ErrorCode::kUnavailable) return client;
@@ -38,7 +39,7 @@ Result<http::Client> reconnect(const std::string& socket, std::chrono::milliseco
 
 Result<void> copy_log(const LogQuery& query, int descriptor) {
   std::string next;
-  const auto on_piece = [&](const http::LogPiece& piece) {
+  const auto on_piece = [&](const http::LogChunk& piece) {
     constexpr std::string_view kLost = "[tangram: output was rotated away before it was read]\n";
     if (piece.gap && !write_now(STDERR_FILENO, kLost)) return false;
     if (!write_now(descriptor, piece.bytes)) return false;
@@ -48,9 +49,9 @@ Result<void> copy_log(const LogQuery& query, int descriptor) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kSteady = std::chrono::seconds(5);
   std::optional<Clock::time_point> broken;  // since when there is no progress
-  std::chrono::milliseconds patience{0};
+  std::chrono::milliseconds reconnect_time{0};
   while (true) {
-    auto client = reconnect(query.socket, patience);
+    auto client = reconnect(query.socket, reconnect_time);
     if (!client) return std::unexpected(client.error());
     const std::string before = next;
     const auto begin = Clock::now();
@@ -59,8 +60,9 @@ Result<void> copy_log(const LogQuery& query, int descriptor) {
     // Connections that are accepted and closed at once count as an absent daemon.
     const auto now = Clock::now();
     if (next != before || now - begin > kSteady || !broken) broken = now;
-    patience = query.patience - std::chrono::floor<std::chrono::milliseconds>(now - *broken);
-    if (patience.count() <= 0) return done;
+    reconnect_time =
+        query.reconnect_time - std::chrono::floor<std::chrono::milliseconds>(now - *broken);
+    if (reconnect_time.count() <= 0) return done;
     pause_between_attempts();
   }
 }

@@ -18,7 +18,7 @@ struct LogQuery {
   std::string stream = "stdout";
   bool follow = false;
   std::optional<std::uint64_t> tail;
-  std::chrono::milliseconds patience{0};  // how long to try to reconnect
+  std::chrono::milliseconds reconnect_time{0};  // how long to try to reconnect
 };
 
 // Returns at the end of the log, or when the reader of the descriptor is gone.
@@ -27,8 +27,8 @@ struct LogQuery {
 // Sleeps 0.2 s.
 void pause_between_attempts();
 
-// Retries until a connection is made; returns the last error after `patience`.
+// Retries until a connection is made; returns the last error after `reconnect_time`.
 [[nodiscard]] Result<http::Client> reconnect(const std::string& socket,
-                                             std::chrono::milliseconds patience);
+                                             std::chrono::milliseconds reconnect_time);
 
 }  // namespace tangram::cli

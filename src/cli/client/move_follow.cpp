@@ -15,7 +15,7 @@ namespace tangram::cli {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
-constexpr auto kPatience = std::chrono::seconds(30);  // how long to try to reconnect
+constexpr auto kReconnectTime = std::chrono::seconds(30);  // how long to try to reconnect
 constexpr std::string_view kFamily = "move.";
 
 // Asking for events after the highest possible number yields a gap that ends at the last event.
@@ -100,7 +100,7 @@ Result<std::optional<FinishedMove>> wait_for_move(const DaemonOptions& daemon,
       return std::unexpected(read.error());
     }
     if (!read) {
-      const auto again = reconnect(socket_of(daemon), kPatience);
+      const auto again = reconnect(socket_of(daemon), kReconnectTime);
       if (!again) return std::unexpected(again.error());
     }
     if (follower.end()) return follower.end();

@@ -43,7 +43,7 @@ struct FinishedMove {
 // "0.8s", "2m05s"
 [[nodiscard]] std::string elapsed_text(std::chrono::microseconds took);
 [[nodiscard]] std::string slot_text(const api::SlotView& slot);  // "0@4"
-// Says on standard error that the move of `job` continues after an interrupt.
+// Prints to standard error that the move of `job` goes on although the wait was interrupted.
 void report_move_continues(std::uint64_t job);
 
 }  // namespace tangram::cli

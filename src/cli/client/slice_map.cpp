@@ -45,12 +45,12 @@ std::string inside(const api::InstanceView& i, std::size_t width) {
 
 }  // namespace
 
-std::vector<Piece> slice_pieces(const Output& out, const api::GpuView& gpu, int columns) {
+std::vector<StyledText> slice_pieces(const Output& out, const api::GpuView& gpu, int columns) {
   const auto slices = static_cast<int>(std::clamp(gpu.memory_slices, 1U, 64U));
   const int width = std::clamp((columns - 1) / slices, 1, kWidestSlice);
-  const Piece heavy{std::string(out.sign("┃", "|"))};
-  const Piece light{std::string(out.sign("┊", ":")), Style::kDim};
-  std::vector<Piece> pieces;
+  const StyledText heavy{std::string(out.sign("┃", "|"))};
+  const StyledText light{std::string(out.sign("┊", ":")), Style::kDim};
+  std::vector<StyledText> pieces;
   bool after_instance = false;
   for (int slice = 0; slice < slices;) {
     const auto here = std::ranges::find(gpu.instances, static_cast<std::uint32_t>(slice),
@@ -74,7 +74,7 @@ std::vector<Piece> slice_pieces(const Output& out, const api::GpuView& gpu, int 
 
 std::string slice_map(const Output& out, const api::GpuView& gpu) {
   std::string line(kMargin, ' ');
-  for (const Piece& piece : slice_pieces(out, gpu, kScreenColumns - kMargin)) {
+  for (const StyledText& piece : slice_pieces(out, gpu, kScreenColumns - kMargin)) {
     line += out.paint(piece.text, piece.style);
   }
   return line + "\n";

@@ -11,14 +11,14 @@
 namespace tangram::cli {
 
 // Text in one style; the caller renders it.
-struct Piece {
+struct StyledText {
   std::string text;
   Style style = Style::kPlain;
 };
 
 // The map as pieces, at most `columns` wide.
-[[nodiscard]] std::vector<Piece> slice_pieces(const Output& out, const api::GpuView& gpu,
-                                              int columns);
+[[nodiscard]] std::vector<StyledText> slice_pieces(const Output& out, const api::GpuView& gpu,
+                                                   int columns);
 
 //   ┃ 2g.10gb #17 ┃ 1g.5gb idle ┊ · ┊ · ┊
 [[nodiscard]] std::string slice_map(const Output& out, const api::GpuView& gpu);

@@ -17,8 +17,8 @@ namespace tangram::cli {
 
 [[nodiscard]] bool is_blank(std::string_view text);
 
-// Calls answer(row) for each line that is not blank and stops at the first error, which is prefixed
-// with "source:line: ".
+// Calls answer(row) for each line of `rows` that is not blank. Stops at the first error and returns
+// it, prefixed with "source:line: ".
 [[nodiscard]] Result<void> for_each_row(
     std::string_view rows, std::string_view source,
     const std::function<Result<void>(std::string_view row)>& answer);

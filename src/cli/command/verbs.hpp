@@ -76,6 +76,7 @@ void add_history(Verb& app, Command& command);
 void add_usage(Verb& app, Command& command);
 void add_lease(Verb& app, Command& command);
 void add_token(Verb& app, Command& command);
+void add_orphan(Verb& app, Command& command);
 void add_tune(Verb& app, Command& command);
 void add_cordon(Verb& app, Command& command);
 void add_uncordon(Verb& app, Command& command);

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "cli/client/daemon_link.hpp"
+#include "cli/command/failures.hpp"
 #include "text/json_text.hpp"
 
 namespace tangram::cli {
@@ -31,11 +32,10 @@ Result<void> change(const JobChangeOptions& options, std::string_view action, Te
   const auto ids = resolve_jobs(*client, options.jobs);
   if (!ids) return std::unexpected(ids.error());
   boost::json::array documents;
-  std::optional<Error> first;
   for (const std::uint64_t id : *ids) {
     auto reply = client->request("POST", cat("/v1/jobs/", id, "/", action));
     if (!reply) {
-      if (!first) first = reply.error();
+      report_failure(command, reply.error());
       continue;
     }
     const auto job = api::read_job_view(reply->body);
@@ -43,8 +43,7 @@ Result<void> change(const JobChangeOptions& options, std::string_view action, Te
     if (!command.json) out.line(cat("job ", id, " ", text(*job)));
     documents.push_back(std::move(reply->body));
   }
-  if (first) return std::unexpected(*first);
-  if (command.json) out.add(text::json_text(documents));
+  if (command.json && !documents.empty()) out.add(text::json_text(documents));
   return {};
 }
 
@@ -62,7 +61,7 @@ Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
               Result<void> (*action)(const JobChangeOptions&, Command&, Output&)) {
   const auto options = std::make_shared<JobChangeOptions>();
   Verb verb = add_daemon_verb(app, command, name, help, options, action);
-  verb->add_option("JOB", options->jobs, "Job numbers")->required();
+  verb->add_option("JOB", options->jobs, "Job IDs")->required();
   return verb;
 }
 

@@ -131,7 +131,7 @@ void add_ps(Verb& app, Command& command) {
   verb->add_option("--label", options->label,
                    "Show only jobs with this label (your own; admins: all)")
       ->option_text("NAME[=VALUE]");
-  verb->add_flag("-q,--quiet", options->quiet, "Print job numbers only");
+  verb->add_flag("-q,--quiet", options->quiet, "Print job IDs only");
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);
   add_watch_option(*verb, command);

@@ -27,7 +27,7 @@ Result<void> logs(const JobLogsOptions& options) {
   query.stream = options.errors ? "stderr" : "stdout";
   query.follow = options.follow;
   query.tail = options.tail;
-  if (options.follow) query.patience = std::chrono::seconds(30);
+  if (options.follow) query.reconnect_time = std::chrono::seconds(30);
   return copy_log(query, STDOUT_FILENO);
 }
 

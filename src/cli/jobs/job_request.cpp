@@ -49,10 +49,11 @@ Result<void> add_file(json::object& variables, const std::string& path) {
   return {};
 }
 
-// Variables that tell this program how to reach the daemon, with its token: not passed to the job.
+// Variables that are not passed to the job: those that tell this program how to reach the daemon,
+// with its token, and, within a job, the secret mark of that job's run.
 bool is_client_variable(std::string_view name) {
   constexpr std::string_view kNames[] = {"TANGRAM_SOCKET", "TANGRAM_TOKEN", "TANGRAM_TOKEN_FILE",
-                                         "TANGRAM_CA_FILE"};
+                                         "TANGRAM_CA_FILE", "TANGRAM_RUN"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 

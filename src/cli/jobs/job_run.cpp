@@ -45,7 +45,7 @@ class StreamCopy {
     query.job = id;
     query.stream = stream;
     query.follow = true;
-    query.patience = kRestartPatience;
+    query.reconnect_time = kReconnectTime;
     thread_ = std::thread(
         [this, query = std::move(query), descriptor] { done_ = copy_log(query, descriptor); });
   }

@@ -6,6 +6,7 @@
 #include "cli/client/daemon_link.hpp"
 #include "cli/client/job_text.hpp"
 #include "cli/client/watch.hpp"
+#include "cli/command/failures.hpp"
 #include "text/json_text.hpp"
 
 namespace tangram::cli {
@@ -126,11 +127,15 @@ Result<void> show(const JobShowOptions& options, Command& command, Output& out) 
   boost::json::array documents;
   for (const std::uint64_t id : *ids) {
     const auto reply = client->request("GET", cat("/v1/jobs/", id));
-    if (!reply) return std::unexpected(reply.error());
+    if (!reply) {
+      report_failure(command, reply.error());
+      continue;
+    }
     documents.push_back(reply->body);
   }
   if (command.json) {
-    out.add(text::json_text(documents.size() == 1 ? documents.front() : documents));
+    if (documents.empty()) return {};
+    out.add(text::json_text(ids->size() == 1 ? documents.front() : documents));
     return {};
   }
   for (std::size_t i = 0; i < documents.size(); ++i) {
@@ -147,7 +152,7 @@ Result<void> show(const JobShowOptions& options, Command& command, Output& out) 
 void add_show(Verb& app, Command& command) {
   const auto options = std::make_shared<JobShowOptions>();
   Verb verb = add_daemon_verb(app, command, "show", "Show details of a job", options, show);
-  verb->add_option("JOB", options->jobs, "Job numbers")->required();
+  verb->add_option("JOB", options->jobs, "Job IDs")->required();
   add_watch_option(*verb, command);
   verb->footer("Examples:\n  tangram show 17\n  tangram show 17 18 --json");
 }

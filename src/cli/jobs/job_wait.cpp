@@ -21,9 +21,9 @@ struct JobWaitOptions {
 Result<void> wait(const JobWaitOptions& options, Command& command, Output& out) {
   std::optional<JobWaiter::Clock::time_point> deadline;
   if (!options.timeout.empty()) {
-    const auto patience = api::parse_duration(options.timeout);
-    if (!patience) return invalid(cat("--timeout: ", patience.error().message));
-    deadline = JobWaiter::Clock::now() + *patience;
+    const auto timeout = api::parse_duration(options.timeout);
+    if (!timeout) return invalid(cat("--timeout: ", timeout.error().message));
+    deadline = JobWaiter::Clock::now() + *timeout;
   }
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
@@ -51,7 +51,7 @@ Result<void> wait(const JobWaitOptions& options, Command& command, Output& out) 
 void add_wait(Verb& app, Command& command) {
   const auto options = std::make_shared<JobWaitOptions>();
   Verb verb = app.add_subcommand("wait", "Wait until jobs end and exit with their code");
-  verb->add_option("JOB", options->jobs, "Job or lease numbers")->required();
+  verb->add_option("JOB", options->jobs, "Job or lease IDs")->required();
   verb->add_flag("--running", options->running, "Return as soon as the jobs run or have ended");
   verb->add_option("--timeout", options->timeout,
                    "Give up after this time, e.g. 10m, with exit code 124")

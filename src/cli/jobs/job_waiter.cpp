@@ -38,7 +38,7 @@ Result<std::uint64_t> submit_job(http::Client& client, const std::string& socket
                                  const api::JobRequest& request) {
   const auto key = make_idempotency_key();
   if (!key) return std::unexpected(key.error());
-  constexpr int kMostFailures = 3;
+  constexpr int kMaxFailures = 3;
   for (int failures = 0;;) {
     const auto begin = JobWaiter::Clock::now();
     const auto reply =
@@ -46,9 +46,9 @@ Result<std::uint64_t> submit_job(http::Client& client, const std::string& socket
     if (reply) return reply->body.at("id").to_number<std::uint64_t>();
     if (reply.error().code != ErrorCode::kUnavailable) return std::unexpected(reply.error());
     failures = JobWaiter::Clock::now() - begin < std::chrono::seconds(1) ? failures + 1 : 1;
-    if (failures == kMostFailures) return std::unexpected(reply.error());
+    if (failures == kMaxFailures) return std::unexpected(reply.error());
     pause_between_attempts();
-    auto again = reconnect(socket, kRestartPatience);
+    auto again = reconnect(socket, kReconnectTime);
     if (!again) return std::unexpected(again.error());
     client = std::move(*again);
   }
@@ -79,7 +79,7 @@ Result<void> JobWaiter::recover(std::uint64_t id, const Error& error,
   if (error.code != ErrorCode::kUnavailable) return std::unexpected(error);
   const auto now = Clock::now();
   if (!failing_since_) failing_since_ = now;
-  const auto left = kRestartPatience - std::chrono::floor<milliseconds>(now - *failing_since_);
+  const auto left = kReconnectTime - std::chrono::floor<milliseconds>(now - *failing_since_);
   auto again = reconnect(socket_, time_left(deadline, std::max(left, milliseconds(0))));
   if (!again && deadline && Clock::now() >= *deadline) return {};
   if (!again || left.count() <= 0) {

@@ -1,6 +1,6 @@
 // What `tangram run`, `submit` and `wait` share: submitting a job and waiting for one, across
 // restarts of the daemon. A retried submission creates one job; a wait survives any restart that
-// takes no longer than kRestartPatience.
+// takes no longer than kReconnectTime.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace tangram::cli {
 inline constexpr int kOwnFailure = 125;
 
 // How long to try to reconnect to the daemon.
-inline constexpr std::chrono::milliseconds kRestartPatience = std::chrono::seconds(30);
+inline constexpr std::chrono::milliseconds kReconnectTime = std::chrono::seconds(30);
 
 // Submits a job and returns its number. Uses an idempotency key, so the request can be repeated if
 // the daemon goes away before it replies; `client` is then replaced by a new connection.

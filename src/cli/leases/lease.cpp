@@ -22,7 +22,7 @@ namespace tangram::cli {
 namespace {
 
 constexpr int kOwnFailure = 125;  // as in `tangram run`
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kReconnectTime = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(1);
 // The linger time for a generated key, which only has to outlast a restart of the daemon.
 constexpr std::chrono::milliseconds kGeneratedKeyLinger = std::chrono::seconds(5);
@@ -113,13 +113,13 @@ Result<api::LeaseRequest> request_of(const LeaseOptions& o,
 Result<boost::json::value> acquire(const LeaseOptions& options, const api::LeaseRequest& request,
                                    Command& command) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kMostFailures = 3;
+  constexpr int kMaxFailures = 3;
   const std::string socket = socket_of(options.daemon);
   std::optional<LeaseStatusPrinter> printer;
   if (!options.quiet) printer.emplace(socket, request);
-  std::chrono::milliseconds patience{0};
+  std::chrono::milliseconds reconnect_time{0};
   for (int failures = 0;;) {
-    auto client = reconnect(socket, patience);
+    auto client = reconnect(socket, reconnect_time);
     if (!client) return std::unexpected(client.error());
     const auto begin = Clock::now();
     auto received = client->exchange("POST", "/v1/leases", to_json(request),
@@ -129,8 +129,8 @@ Result<boost::json::value> acquire(const LeaseOptions& options, const api::Lease
     if (reply) return std::move(reply->body);
     if (reply.error().code != ErrorCode::kUnavailable) return std::unexpected(reply.error());
     failures = Clock::now() - begin < std::chrono::seconds(1) ? failures + 1 : 0;
-    if (failures == kMostFailures) return std::unexpected(reply.error());
-    patience = kPatience;
+    if (failures == kMaxFailures) return std::unexpected(reply.error());
+    reconnect_time = kReconnectTime;
     pause_between_attempts();
   }
 }
@@ -215,7 +215,7 @@ void add_lease(Verb& app, Command& command) {
   text("--user", options->user,
        "Owner of the lease; only admins may name another user (default: you)", "USER");
   text("--cgroup", options->cgroup,
-       "For admins: a control group that must also be empty before the lease ends", "DIR");
+       "For admins: a cgroup that must also be empty before the lease ends", "DIR");
   text("--name", options->name, "Name of the lease (default: that of the command)", "NAME");
   verb->add_option("--label", options->labels, "Label NAME=VALUE; may be repeated")
       ->option_text("NAME=VALUE")

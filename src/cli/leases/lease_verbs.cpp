@@ -10,6 +10,7 @@
 #include "cli/client/job_text.hpp"
 #include "cli/client/user_number.hpp"
 #include "cli/client/watch.hpp"
+#include "cli/command/failures.hpp"
 #include "text/json_text.hpp"
 
 namespace tangram::cli {
@@ -96,7 +97,7 @@ Result<std::string> target_by_key(const ChangeOptions& options) {
 // Leases are given by number, or one by its key and optionally its owner.
 Result<void> check_selection(const ChangeOptions& options) {
   if (options.leases.empty() == options.key.empty()) {
-    return invalid("no lease given: use lease numbers or --key KEY.");
+    return invalid("no lease given: use lease IDs or --key KEY.");
   }
   if (options.key.empty() && !options.user.empty()) return invalid("--user requires --key.");
   return {};
@@ -108,7 +109,10 @@ Result<void> change(const ChangeOptions& options, std::string_view method, std::
   boost::json::array documents;
   for (const std::uint64_t id : options.leases) {
     auto answer = request_json(options.daemon, method, cat("/v1/leases/", id, tail), body);
-    if (!answer) return std::unexpected(answer.error());
+    if (!answer) {
+      report_failure(command, answer.error());
+      continue;
+    }
     const auto lease = api::read_lease_view(*answer);
     if (!lease) return std::unexpected(lease.error());
     if (!command.json) {
@@ -117,7 +121,7 @@ Result<void> change(const ChangeOptions& options, std::string_view method, std::
     }
     documents.push_back(std::move(*answer));
   }
-  if (command.json) out.add(text::json_text(documents));
+  if (command.json && !documents.empty()) out.add(text::json_text(documents));
   return {};
 }
 
@@ -187,9 +191,13 @@ Result<void> show(const ChangeOptions& options, Command& command, Output& out) {
   }
   for (const std::uint64_t id : options.leases) {
     auto answer = request_json(options.daemon, "GET", cat("/v1/leases/", id));
-    if (!answer) return std::unexpected(answer.error());
+    if (!answer) {
+      report_failure(command, answer.error());
+      continue;
+    }
     documents.push_back(*std::move(answer));
   }
+  if (command.json && documents.empty()) return {};
   if (command.json) {
     out.add(text::json_text(documents));
     return {};
@@ -201,7 +209,7 @@ Result<void> show(const ChangeOptions& options, Command& command, Output& out) {
 }
 
 void add_selection(Verb& verb, ChangeOptions& options) {
-  verb.add_option("LEASE", options.leases, "Lease numbers; or");
+  verb.add_option("LEASE", options.leases, "Lease IDs; or");
   verb.add_option("--key", options.key, "Key of the lease")->option_text("KEY");
   verb.add_option("--user", options.user, "With --key: owner of the lease (default: you)")
       ->option_text("USER");

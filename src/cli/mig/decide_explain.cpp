@@ -26,14 +26,14 @@ std::string place_text(const core::Slot& slot) {
   return cat("GPU ", slot.gpu.value(), " start ", slot.start);
 }
 
-constexpr std::uint32_t kMostLines = 16;
+constexpr std::uint32_t kMaxLines = 16;
 
 void print_gpus(const core::Node& node, Output& out) {
-  for (std::uint32_t g = 0; g < std::min(kMostLines, node.gpu_count()); ++g) {
+  for (std::uint32_t g = 0; g < std::min(kMaxLines, node.gpu_count()); ++g) {
     out.line("  " + core::gpu_line(node, core::GpuId(g)));
   }
-  if (node.gpu_count() > kMostLines) {
-    out.line(cat("  … and ", node.gpu_count() - kMostLines, " more GPUs"));
+  if (node.gpu_count() > kMaxLines) {
+    out.line(cat("  … and ", node.gpu_count() - kMaxLines, " more GPUs"));
   }
   out.line();
 }
@@ -59,24 +59,24 @@ json::array without_json(const std::vector<core::GpuWithout>& without) {
 }
 
 json::object waiting_json(const core::Node& node, const core::WaitingExplanation& waiting) {
-  json::array rooms;
+  json::array options;
   for (const core::UnblockingMoves& room : waiting.moves_that_make_room) {
     json::array moves;
     for (const core::Move& move : room.moves) moves.push_back(move_json(move));
-    rooms.push_back(json::object{{"moves", std::move(moves)}, {"then", slot_json(room.slot)}});
+    options.push_back(json::object{{"moves", std::move(moves)}, {"then", slot_json(room.slot)}});
   }
   json::array departures;
   for (const core::JobId job : waiting.departures_that_make_room) departures.push_back(job.value());
   json::array fits;
   for (const core::ProfileName name : waiting.fits_now)
     fits.push_back(json::string(node.name(name)));
-  return {{"moves_that_make_room", std::move(rooms)},
+  return {{"moves_that_make_room", std::move(options)},
           {"departures_that_make_room", std::move(departures)},
           {"fits_now", std::move(fits)}};
 }
 
 void print_candidates(const core::ArrivalExplanation& explained, Output& out) {
-  constexpr std::size_t kMostShown = kMostLines;
+  constexpr std::size_t kMaxShown = kMaxLines;
   Table table({{"  GPU", Align::kRight},
                {"START", Align::kRight},
                {"CLASS"},
@@ -84,7 +84,7 @@ void print_candidates(const core::ArrivalExplanation& explained, Output& out) {
                {"BEFORE"},
                {"REUSE"},
                {""}});
-  for (std::size_t i = 0; i < std::min(kMostShown, explained.candidates.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxShown, explained.candidates.size()); ++i) {
     const core::ExplainedCandidate& c = explained.candidates[i];
     const Style style = i == 0 ? Style::kGood : Style::kPlain;
     table.row({Cell(std::to_string(c.slot.gpu.value()), style),
@@ -94,17 +94,17 @@ void print_candidates(const core::ArrivalExplanation& explained, Output& out) {
                Cell(i == 0 ? std::string(out.sign("◀ chosen", "<- chosen")) : "", style)});
   }
   table.print(out);
-  if (explained.candidates.size() > kMostShown) {
-    out.line(cat("  … and ", explained.candidates.size() - kMostShown, " more"));
+  if (explained.candidates.size() > kMaxShown) {
+    out.line(cat("  … and ", explained.candidates.size() - kMaxShown, " more"));
   }
 }
 
 void print_without(const std::vector<core::GpuWithout>& without, Output& out) {
-  for (std::size_t i = 0; i < std::min<std::size_t>(kMostLines, without.size()); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(kMaxLines, without.size()); ++i) {
     out.line(cat("  GPU ", without[i].gpu.value(), ": ", core::name_of(without[i].why)));
   }
-  if (without.size() > kMostLines) {
-    out.line(cat("  … and ", without.size() - kMostLines, " more GPUs without a slot"));
+  if (without.size() > kMaxLines) {
+    out.line(cat("  … and ", without.size() - kMaxLines, " more GPUs without a slot"));
   }
 }
 
@@ -201,8 +201,8 @@ std::string step_text(const core::Node& node, core::GpuId gpu,
   }
   return cat(prefix, explained.busy
                          ? "no movable job on it could lower its FragCost by moving."
-                         : "no movable job of a Busy GPU fits here and leaves that GPU the more "
-                           "loaded one.");
+                         : "no movable job of a Busy GPU fits here such that its GPU stays the "
+                           "more loaded one.");
 }
 
 }  // namespace

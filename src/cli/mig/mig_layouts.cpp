@@ -15,12 +15,12 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kMostLayouts = 1'000'000;
+constexpr int kMaxLayouts = 1'000'000;
 
 struct LayoutsOptions {
   std::string model;
   std::string sort = "size";
-  int limit = kMostLayouts;
+  int limit = kMaxLayouts;
   bool variants = false;
   bool rows = false;
 };
@@ -99,8 +99,8 @@ Result<void> layouts(const LayoutsOptions& options, bool as_json, Output& out) {
   if (!found) return std::unexpected(found.error());
   const mig::Model& model = **found;
   const auto profiles = options.variants ? all_profiles(model) : model.representatives();
-  if (layouts_at_most(model, profiles) > kMostLayouts) {
-    return invalid(cat(model.name(), " may have more than ", kMostLayouts,
+  if (layouts_at_most(model, profiles) > kMaxLayouts) {
+    return invalid(cat(model.name(), " may have more than ", kMaxLayouts,
                        " layouts, the maximum that can be listed."));
   }
   std::vector<CostedLayout> all = layouts_of(model, profiles);
@@ -117,8 +117,8 @@ Result<void> layouts(const LayoutsOptions& options, bool as_json, Output& out) {
 
 // CLI11 would also accept 0x10 and 010.
 std::string validate_number(const std::string& text) {
-  if (parse_int(text, 1, kMostLayouts)) return "";
-  return cat(tangram::quoted(text), " is not a whole number from 1 to ", kMostLayouts);
+  if (parse_int(text, 1, kMaxLayouts)) return "";
+  return cat(tangram::quoted(text), " is not a whole number from 1 to ", kMaxLayouts);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ void print_limits(const mig::Model& model, Output& out) {
   out.line();
   out.paragraph(cat("Limits: one instance with +me", all ? " or +me.all" : "",
                     " per GPU, because it has the shared media engines.",
-                    all ? " Beside a +me.all only -me profiles can stand." : ""));
+                    all ? " With a +me.all instance, only -me profiles can be added." : ""));
 }
 
 void print_text(const mig::Model& model, Output& out) {

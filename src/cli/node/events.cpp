@@ -64,7 +64,7 @@ Result<void> events(const EventsOptions& options, Command& command, Output& out)
   query.follow = options.follow;
   query.after = options.after;
   if (!options.follow && !options.after) query.after = 0;
-  if (options.follow) query.patience = kFollowReconnectTime;
+  if (options.follow) query.reconnect_time = kFollowReconnectTime;
   auto kinds = join_kinds(options.kinds);
   if (!kinds) return std::unexpected(kinds.error());
   query.kinds = std::move(*kinds);

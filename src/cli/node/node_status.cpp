@@ -1,4 +1,8 @@
 // `tangram status`: the daemon's health, and how many instances of each profile are free.
+#include <array>
+#include <cstdio>
+#include <string>
+
 #include <boost/json/object.hpp>
 
 #include "api/node.hpp"
@@ -12,6 +16,35 @@
 namespace tangram::cli {
 namespace {
 
+// "17 B", "1.5 KiB", "16 GiB"
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g %s", value, kUnits[unit]);
+  return text.data();
+}
+
+std::string use_text(const api::LimitUse& use, std::string_view what, bool is_bytes) {
+  if (!use.limit) return "";
+  const auto text = [&](std::uint64_t n) { return is_bytes ? size_text(n) : std::to_string(n); };
+  return cat(text(use.used), " of ", text(*use.limit), " ", what);
+}
+
+// Only what has a limit: an admin has none.
+std::string limits_text(const api::UserUse& user) {
+  std::string all;
+  for (const std::string& text :
+       {use_text(user.jobs, "active jobs", false), use_text(user.slices, "slices", false),
+        use_text(user.request_bytes, "of requests", true),
+        use_text(user.log_bytes, "of logs", true)}) {
+    if (!text.empty()) all += cat(all.empty() ? "" : ", ", text);
+  }
+  return all;
+}
+
 void print_status(const api::StatusView& s, Output& out) {
   out.line(cat(out.paint(cat("tangramd ", terminal_safe(s.version)), Style::kBold), "  process ",
                s.pid, ", since ", local_text(s.since), s.emulated ? "  (emulated GPUs)" : ""));
@@ -23,9 +56,16 @@ void print_status(const api::StatusView& s, Output& out) {
   };
   add("jobs",
       cat(s.running, " running, ", s.queued, " queued, ", s.held, " held, ", s.over, " finished"));
+  if (s.orphans > 0) {
+    add("orphans",
+        cat(s.orphans, s.orphans == 1 ? " run" : " runs",
+            " of another store; see `tangram orphan list`"),
+        Style::kBad);
+  }
   add("GPUs", cat(s.gpus, s.driver.empty() ? "" : ", driver ", s.driver));
   add("policies", cat("placement ", s.placement, ", migration ", s.migration, ", queue ", s.queue,
                       ", threshold ", s.threshold));
+  add("your limits", limits_text(s.user));
   add("store", s.store, s.store == "ok" ? Style::kGood : Style::kBad);
   facts.print(out);
   if (!s.profiles.empty()) {
@@ -54,13 +94,13 @@ struct StatusOptions {
 };
 
 Result<void> status(const StatusOptions& options, Command& command, Output& out) {
-  std::chrono::milliseconds patience{0};
+  std::chrono::milliseconds reconnect_time{0};
   if (!options.wait.empty()) {
     const auto typed = api::parse_duration(options.wait);
     if (!typed) return invalid(cat("--wait: ", typed.error().message));
-    patience = *typed;
+    reconnect_time = *typed;
   }
-  auto client = reconnect(socket_of(options.daemon), patience);
+  auto client = reconnect(socket_of(options.daemon), reconnect_time);
   if (!client) return std::unexpected(client.error());
   const auto reply = client->request("GET", "/v1/status");
   if (!reply) return std::unexpected(reply.error());

@@ -12,6 +12,7 @@
 #include "cli/client/job_text.hpp"
 #include "cli/client/user_number.hpp"
 #include "cli/client/watch.hpp"
+#include "cli/command/failures.hpp"
 #include "text/json_text.hpp"
 
 namespace tangram::cli {
@@ -104,7 +105,10 @@ Result<void> revoke(const RevokeOptions& options, Command& command, Output& out)
   boost::json::array documents;
   for (const std::uint64_t id : options.tokens) {
     auto answer = request_json(options.daemon, "DELETE", cat("/v1/tokens/", id));
-    if (!answer) return std::unexpected(answer.error());
+    if (!answer) {
+      report_failure(command, answer.error());
+      continue;
+    }
     if (!command.json) {
       const auto token = api::read_token_view(*answer);
       if (!token) return std::unexpected(token.error());
@@ -115,7 +119,7 @@ Result<void> revoke(const RevokeOptions& options, Command& command, Output& out)
     }
     documents.push_back(std::move(*answer));
   }
-  if (command.json) out.add(text::json_text(documents));
+  if (command.json && !documents.empty()) out.add(text::json_text(documents));
   return {};
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint32_t kMostSeeds = 1'000'000;
+constexpr std::uint32_t kMaxSeeds = 1'000'000;
 
 struct CellResult {
   std::string row;
@@ -48,8 +48,8 @@ const CellResult& base_of(const std::vector<CellResult>& cells, std::size_t i) {
 }
 
 Result<std::vector<CellResult>> run_grid(const std::vector<GridCell>& cells, const GridOptions& o) {
-  if (o.seeds < 1 || o.seeds > kMostSeeds) {
-    return invalid(fmt::format("--seeds must be from 1 to {}, not {}.", kMostSeeds, o.seeds));
+  if (o.seeds < 1 || o.seeds > kMaxSeeds) {
+    return invalid(fmt::format("--seeds must be from 1 to {}, not {}.", kMaxSeeds, o.seeds));
   }
   if (o.threads > 1024) return invalid("--threads must be at most 1024.");
   std::vector<sim::Trial> trials;

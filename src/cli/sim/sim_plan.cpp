@@ -16,11 +16,11 @@
 namespace tangram::cli {
 namespace {
 
-constexpr std::uint32_t kMostGpus = 10'000'000;
-constexpr std::uint64_t kMostJobs = 10'000'000'000;
+constexpr std::uint32_t kMaxGpus = 10'000'000;
+constexpr std::uint64_t kMaxJobs = 10'000'000'000;
 constexpr std::size_t kLargestTrace = std::size_t{4} << 30U;
 constexpr double kDefaultLoad = 0.8;
-constexpr double kMostSeconds = 1e9;
+constexpr double kMaxSeconds = 1e9;
 
 Result<double> check_range(std::string_view what, double value, double lowest, double highest) {
   if (std::isfinite(value) && value >= lowest && value <= highest) return value;
@@ -39,8 +39,8 @@ Result<void> reject_options(std::string_view workload,
 }
 
 Result<void> set_node(const SimOptions& o, sim::Setting& setting) {
-  if (o.gpus < 1 || o.gpus > kMostGpus) {
-    return invalid(fmt::format("--gpus must be from 1 to {}, not {}.", kMostGpus, o.gpus));
+  if (o.gpus < 1 || o.gpus > kMaxGpus) {
+    return invalid(fmt::format("--gpus must be from 1 to {}, not {}.", kMaxGpus, o.gpus));
   }
   const auto model = model_named(o.gpu_model);
   if (!model) return std::unexpected(model.error());
@@ -120,7 +120,7 @@ Result<void> plan_synthetic(const SimOptions& o, SimPlan& plan) {
   s.mix = *mix;
   s.tasks = o.jobs == 0 ? 1000 : o.jobs;
   const auto duration =
-      check_range("--duration", o.duration_s.value_or(s.mean_duration_s), 1e-6, kMostSeconds);
+      check_range("--duration", o.duration_s.value_or(s.mean_duration_s), 1e-6, kMaxSeconds);
   const auto share =
       check_range("--transfer-share", o.transfer_share.value_or(s.transfer_share), 0, 1);
   const auto movable = check_range("--movable-share", o.movable_share.value_or(1), 0, 1);
@@ -144,7 +144,7 @@ Result<void> plan_synthetic(const SimOptions& o, SimPlan& plan) {
   const auto every_second = sim::offered_load(s, plan.setting);
   if (!every_second) return std::unexpected(every_second.error());
   const auto arrival = check_range(
-      "--arrival", o.arrival_s.value_or(every_second->busiest() / *load), 1e-9, kMostSeconds);
+      "--arrival", o.arrival_s.value_or(every_second->busiest() / *load), 1e-9, kMaxSeconds);
   if (!arrival) return std::unexpected(arrival.error());
   s.mean_arrival_s = *arrival;
   note_offered(*sim::offered_load(s, plan.setting), plan.notes);
@@ -185,7 +185,7 @@ Result<void> plan_paper(const SimOptions& o, sim::PaperWorkload paper, SimPlan& 
   if (o.jobs > 100'000'000) return invalid("--jobs must be at most 100000000 for this workload.");
   if (o.jobs > 0) paper.tasks = static_cast<int>(o.jobs);
   const auto arrival =
-      check_range("--arrival", o.arrival_s.value_or(paper.mean_arrival_s), 1e-9, kMostSeconds);
+      check_range("--arrival", o.arrival_s.value_or(paper.mean_arrival_s), 1e-9, kMaxSeconds);
   if (!arrival) return std::unexpected(arrival.error());
   const auto load = check_range("--load", o.load.value_or(kDefaultLoad), 1e-3, 100);
   if (!load) return std::unexpected(load.error());
@@ -295,8 +295,8 @@ Result<SimPlan> plan_simulation(const SimOptions& o) {
   auto done = set_node(o, plan.setting);
   if (done) done = set_policy(o, plan.setting);
   if (!done) return std::unexpected(done.error());
-  if (o.jobs > kMostJobs) {
-    return invalid(fmt::format("--jobs must be at most {}.", kMostJobs));
+  if (o.jobs > kMaxJobs) {
+    return invalid(fmt::format("--jobs must be at most {}.", kMaxJobs));
   }
   const mig::Model& model = *plan.setting.gpus.front().model;
   if (sim::find_hardware(model) == nullptr) {

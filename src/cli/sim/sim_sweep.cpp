@@ -12,7 +12,7 @@
 namespace tangram::cli {
 namespace {
 
-constexpr std::size_t kMostCells = 10'000;
+constexpr std::size_t kMaxCells = 10'000;
 
 struct Vary {
   std::string name;
@@ -88,8 +88,8 @@ GridOptions fixed_queries(const GridOptions& o, const std::string& varied) {
 Result<void> sweep(const GridOptions& o, const std::string& text, bool as_json, Output& out) {
   const auto vary = parse_vary(text);
   if (!vary) return std::unexpected(vary.error());
-  if (vary->values.size() * std::max<std::size_t>(1, o.policies.size()) > kMostCells) {
-    return invalid(fmt::format("more than {} cells; sweep in parts.", kMostCells));
+  if (vary->values.size() * std::max<std::size_t>(1, o.policies.size()) > kMaxCells) {
+    return invalid(fmt::format("more than {} cells; sweep in parts.", kMaxCells));
   }
   const auto fixed = fixed_queries(o, vary->name);
   std::vector<GridCell> cells;

@@ -106,11 +106,11 @@ Result<std::vector<api::JobView>> TopFeed::get_jobs(const std::string& target) {
 Result<void> TopFeed::fetch_jobs(TopSnapshot& snapshot) {
   const api::StatusView& s = snapshot.status;
   const std::uint64_t active = std::uint64_t{s.running} + s.queued + s.held;
-  auto jobs = get_jobs(cat("/v1/jobs?limit=", kMostJobs));
+  auto jobs = get_jobs(cat("/v1/jobs?limit=", kMaxJobs));
   if (!jobs) return std::unexpected(jobs.error());
   snapshot.jobs = std::move(*jobs);
-  if (active <= kMostJobs || snapshot.jobs.size() < kMostJobs) return {};
-  auto running = get_jobs(cat("/v1/jobs?state=running&limit=", kMostJobs));
+  if (active <= kMaxJobs || snapshot.jobs.size() < kMaxJobs) return {};
+  auto running = get_jobs(cat("/v1/jobs?state=running&limit=", kMaxJobs));
   if (!running) return std::unexpected(running.error());
   const std::uint64_t oldest = snapshot.jobs.front().id;
   std::erase_if(*running, [&](const api::JobView& job) { return job.id >= oldest; });

@@ -48,7 +48,7 @@ struct TopReply {
 class TopFeed {
  public:
   static constexpr std::chrono::milliseconds kMinInterval{500};  // between fetches
-  static constexpr std::size_t kMostJobs = 1'000;                // fetched at a time
+  static constexpr std::size_t kMaxJobs = 1'000;                 // fetched at a time
 
   TopFeed(DaemonOptions daemon, std::chrono::milliseconds every);
   ~TopFeed();

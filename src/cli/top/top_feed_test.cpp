@@ -61,19 +61,19 @@ TEST(TopFeed, FetchesTheNewestAndTheRunningJobs) {
   TestDaemon daemon;
   daemon.status.version = "1";
   daemon.status.running = 2;
-  daemon.status.queued = TopFeed::kMostJobs + 500;
+  daemon.status.queued = TopFeed::kMaxJobs + 500;
   api::JobView job;
   job.state = api::JobState::kRunning;
   for (int i = 0; i < 2; ++i) daemon.add(job);
   job.state = api::JobState::kQueued;
-  for (std::size_t i = 0; i < TopFeed::kMostJobs + 500; ++i) daemon.add(job);
+  for (std::size_t i = 0; i < TopFeed::kMaxJobs + 500; ++i) daemon.add(job);
   Watcher watcher(daemon);
   ASSERT_TRUE(eventually([&] { return watcher.poll() && watcher.count() > 0; }));
   const auto snapshot = watcher.poll();
-  ASSERT_EQ(snapshot->jobs.size(), TopFeed::kMostJobs + 2);
+  ASSERT_EQ(snapshot->jobs.size(), TopFeed::kMaxJobs + 2);
   EXPECT_EQ(snapshot->jobs[0].id, 1U);
   EXPECT_EQ(snapshot->jobs[1].id, 2U);
-  EXPECT_EQ(snapshot->jobs.back().id, TopFeed::kMostJobs + 502);
+  EXPECT_EQ(snapshot->jobs.back().id, TopFeed::kMaxJobs + 502);
   EXPECT_EQ(snapshot->left_out, 500U);
 }
 

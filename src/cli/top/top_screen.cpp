@@ -147,7 +147,7 @@ void TopScreen::paint(const std::vector<TopLine>& lines) {
     const TopLine& line = lines[static_cast<std::size_t>(y)];
     ::move(y, 0);
     int left = screen.columns;
-    for (const Piece& piece : line.pieces) {
+    for (const StyledText& piece : line.pieces) {
       const std::string text = clipped(piece.text, left);
       left -= width_of(text);
       ::wattrset(stdscr, static_cast<int>(attribute_of(piece.style, color_) |

@@ -77,7 +77,7 @@ class View {
   }
 
  private:
-  void add(std::vector<Piece> pieces, bool selected = false) {
+  void add(std::vector<StyledText> pieces, bool selected = false) {
     lines_.push_back({std::move(pieces), selected});
   }
   [[nodiscard]] std::size_t body_rows() const {
@@ -112,10 +112,10 @@ class View {
     const std::size_t shown = snapshot_.gpus.size() <= most ? snapshot_.gpus.size() : most - 1;
     for (std::size_t i = 0; i < shown; ++i) {
       const api::GpuView& gpu = snapshot_.gpus[i];
-      std::vector<Piece> pieces = {{fmt::format("{:>3} ", gpu.index), Style::kBold},
-                                   state_piece(gpu)};
+      std::vector<StyledText> pieces = {{fmt::format("{:>3} ", gpu.index), Style::kBold},
+                                        state_piece(gpu)};
       if (gpu.memory_slices > 0) {
-        for (Piece& piece : slice_pieces(out_, gpu, size_.columns - kLeft)) {
+        for (StyledText& piece : slice_pieces(out_, gpu, size_.columns - kLeft)) {
           pieces.push_back(std::move(piece));
         }
       } else {
@@ -128,11 +128,11 @@ class View {
             Style::kDim}});
     }
   }
-  static Piece state_piece(const api::GpuView& gpu) {
+  static StyledText state_piece(const api::GpuView& gpu) {
     if (gpu.health != "ok") return {"lost  ", Style::kBad};
     if (gpu.draining) return {"drain ", Style::kYellow};
     if (gpu.cordoned) return {"cord. ", Style::kYellow};
-    return gpu.busy ? Piece{"Busy  ", Style::kYellow} : Piece{"Lazy  ", Style::kGood};
+    return gpu.busy ? StyledText{"Busy  ", Style::kYellow} : StyledText{"Lazy  ", Style::kGood};
   }
 
   void jobs() {
@@ -207,7 +207,7 @@ class View {
     lines_.resize(static_cast<std::size_t>(std::max(0, size_.rows - 1)));
     add({footer_piece()});
   }
-  [[nodiscard]] Piece footer_piece() const {
+  [[nodiscard]] StyledText footer_piece() const {
     if (state_.confirming) return {cat("cancel job ", *state_.confirming, "? y/n"), Style::kYellow};
     if (state_.editing_filter)
       return {cat("filter: ", terminal_safe(state_.filter), "_"), Style::kYellow};
@@ -237,7 +237,7 @@ void FragHistory::add(api::WallTime when, double cost) {
   } else {
     costs_.back() = std::max(costs_.back(), cost);
   }
-  if (costs_.size() > kMost) costs_.pop_front();
+  if (costs_.size() > kMax) costs_.pop_front();
 }
 
 // Scaled to the highest shown value, but at least 0.25, so that small changes stay small.

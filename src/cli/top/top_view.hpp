@@ -27,7 +27,7 @@ class FragHistory {
 
  private:
   static constexpr std::chrono::seconds kSpan{5};
-  static constexpr std::size_t kMost = 120;
+  static constexpr std::size_t kMax = 120;
   std::deque<double> costs_;  // one per span
   api::WallTime span_{};      // start of the last span
 };
@@ -47,7 +47,7 @@ struct TopState {
 };
 
 struct TopLine {
-  std::vector<Piece> pieces;
+  std::vector<StyledText> pieces;
   bool selected = false;
 };
 

@@ -49,7 +49,7 @@ class Top : public ::testing::Test {
     std::vector<std::string> texts;
     for (const TopLine& line : draw(snapshot_, state_, size, Output(false, true))) {
       std::string text;
-      for (const Piece& piece : line.pieces) text += piece.text;
+      for (const StyledText& piece : line.pieces) text += piece.text;
       texts.push_back(line.selected ? "> " + text : text);
     }
     return texts;

@@ -2,6 +2,7 @@
 // output, environment and control of a job belong to its owner and the admins. Admins are root, the
 // daemon's own user and the members of one group. Only root and the daemon's own user may act as
 // another user. A token never grants more than its user has, and less if its scope says so.
+// Used on the loop only; the group is looked up on a detached thread.
 #pragma once
 
 #include <chrono>
@@ -35,7 +36,7 @@ class Access {
   // Starts reading the group's members again on a detached thread. The known members stay in effect
   // until that has succeeded.
   void reload();
-  // The same if the last lookup failed; called periodically.
+  // Calls reload() if the last lookup failed. To be called periodically.
   void retry_lookup();
   // Blocks until no lookup is pending; false after `timeout`.
   bool wait_for_lookup(std::chrono::milliseconds timeout);
@@ -46,7 +47,8 @@ class Access {
   void restrict_submission(bool only_admins) { only_admins_submit_ = only_admins; }
 
   [[nodiscard]] bool is_admin(const http::Caller& caller) const;
-  // Reading output and environment of what belongs to `owner`; changing it.
+  // may_read(): whether the caller may read output and environment of jobs of `owner`.
+  // may_control(): whether the caller may change them.
   [[nodiscard]] bool may_read(const http::Caller& caller, std::uint32_t owner) const;
   [[nodiscard]] bool may_control(const http::Caller& caller, std::uint32_t owner) const;
 

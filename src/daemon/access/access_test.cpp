@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/access/user_cache.hpp"
+#include "tests/support/base/await.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -222,7 +223,7 @@ TEST(Access, LeasesTakenForOthersBelongToTheTaker) {
   EXPECT_TRUE(may(caller(0), kOtherUser));
   EXPECT_FALSE(may(caller(kOtherUser), kUser));
   EXPECT_FALSE(may(caller(kOtherUser, api::Scope::kRead), kOtherUser));
-  while (!user_identity_known(0)) std::this_thread::yield();
+  ::tangram::testing::await([&] { return user_identity_known(0); });
   const auto owner = may(caller(kUser), 0);
   ASSERT_FALSE(owner);
   EXPECT_EQ(owner.error().status, 403);

@@ -1,6 +1,7 @@
 // See audit.hpp.
 #include "daemon/access/audit.hpp"
 
+#include <filesystem>
 #include <sys/stat.h>
 #include <utility>
 
@@ -52,6 +53,15 @@ Audit::Audit(std::unique_ptr<File> file) : file_(std::move(file)) {}
 Audit::~Audit() = default;
 
 Result<std::unique_ptr<Audit>> Audit::open(const std::string& path) {
+  // spdlog would create it, with any rights.
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    return failed(cat("cannot write the audit log ", tangram::quoted(path), ": ",
+                      tangram::quoted(folder.string()),
+                      " is not an existing directory. Create it, or set another file in "
+                      "log.audit."));
+  }
   try {
     return std::unique_ptr<Audit>(new Audit(std::make_unique<File>(path)));
   } catch (const spdlog::spdlog_ex& error) {

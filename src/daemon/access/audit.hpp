@@ -2,6 +2,7 @@
 // at them, also refused ones, with the caller, the request and its outcome; never a body, a header
 // or a secret. Reads are not written. Refusals beyond a number per user and minute, and all
 // requests of unauthenticated TCP clients, are only counted (RefusalLog).
+// Used on the loop only; write() blocks on the file.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ class Audit {
   Audit(Audit&&) = delete;
   Audit& operator=(Audit&&) = delete;
 
-  // Sets `handlers.answered`. The remaining counts are written when that handler is destroyed.
+  // Sets `handlers.on_answered`. The remaining counts are written when that handler is destroyed.
   void register_handlers(http::ApiHandlers& handlers);
   void write(const http::Caller& caller, std::string_view method, std::string_view target,
              int status, std::string_view what = {});

@@ -1,6 +1,7 @@
 // The audit log: its lines, and that refusals cannot flood it.
 #include "daemon/access/audit.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -12,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "daemon/access/user_cache.hpp"
+#include "tests/support/base/await.hpp"
 #include "tests/support/os/folder.hpp"
 
 namespace tangram::daemon {
@@ -44,7 +46,7 @@ TEST(Audit, CountsUnauthenticatedRequests) {
   {
     auto audit = Audit::open(file);
     ASSERT_TRUE(audit);
-    while (!user_identity_known(0)) std::this_thread::yield();
+    ::tangram::testing::await([&] { return user_identity_known(0); });
     http::ApiHandlers handlers;
     (*audit)->register_handlers(handlers);
     for (int i = 0; i < 1'000; ++i) {
@@ -66,6 +68,17 @@ TEST(Audit, CountsUnauthenticatedRequests) {
   EXPECT_EQ(lines[3].at("refused"), 999);
 }
 
+TEST(Audit, DoesNotCreateItsFolder) {
+  const os::testing::Folder folder;
+  const auto audit = Audit::open(folder.at("none/audit.log"));
+  ASSERT_FALSE(audit);
+  EXPECT_THAT(audit.error().message,
+              ::testing::AllOf(::testing::HasSubstr(folder.at("none")),
+                               ::testing::HasSubstr("is not an existing directory"),
+                               ::testing::HasSubstr("log.audit")));
+  EXPECT_FALSE(std::filesystem::exists(folder.at("none")));
+}
+
 // Refusals of one user beyond the limit are counted; what succeeded is always logged.
 TEST(Audit, CountsFrequentRefusalsOfOneUser) {
   const os::testing::Folder folder;
@@ -73,7 +86,8 @@ TEST(Audit, CountsFrequentRefusalsOfOneUser) {
   {
     auto audit = Audit::open(file);
     ASSERT_TRUE(audit);
-    while (!user_identity_known(0) || !user_identity_known(kUnknownUser)) std::this_thread::yield();
+    ::tangram::testing::await(
+        [&] { return user_identity_known(0) && user_identity_known(kUnknownUser); });
     http::ApiHandlers handlers;
     (*audit)->register_handlers(handlers);
     for (int i = 0; i < 1'000; ++i) {

@@ -1,7 +1,9 @@
 // See limits.hpp.
 #include "daemon/access/limits.hpp"
 
-#include <algorithm>
+#include <chrono>
+
+#include <spdlog/spdlog.h>
 
 #include "base/text.hpp"
 #include "daemon/access/problems.hpp"
@@ -10,8 +12,7 @@
 namespace tangram::daemon {
 namespace {
 
-constexpr double kBurstSeconds = 5;
-constexpr std::size_t kMaxBuckets = 10'000;
+constexpr double kBurstSeconds = 5;  // a user may submit at once what the rate allows in this time
 
 http::Caller local(std::uint32_t uid) {
   http::Caller caller;
@@ -23,14 +24,30 @@ http::Caller local(std::uint32_t uid) {
 }  // namespace
 
 Limits::Limits(Engine& engine, const Access& access, const UserLimits& limits)
-    : engine_(engine), access_(access), limits_(limits) {
+    : engine_(engine), access_(access) {
+  set(limits);
+  count_stored_jobs();
+}
+
+// The rows in memory have no requests.
+void Limits::count_stored_jobs() {
+  const auto sizes = engine_.store().request_sizes();
+  if (!sizes) spdlog::error("{}", sizes.error().message);
   std::vector<std::uint64_t> jobs;
   for (const auto& [id, row] : engine_.records().jobs()) jobs.push_back(id);
-  changed(jobs);
+  on_jobs_changed(jobs);
+  for (auto& [id, job] : jobs_) {
+    const auto size = sizes ? sizes->find(id) : decltype(sizes->end()){};
+    if (!sizes || size == sizes->end()) continue;
+    job.request_bytes = size->second;
+    loads_[job.uid].request_bytes += size->second;
+  }
 }
 
 void Limits::set(const UserLimits& limits) {
   limits_ = limits;
+  const auto rate = static_cast<double>(limits.submissions_per_second);
+  submission_rate_.set_rate(rate * kBurstSeconds, rate);
   std::vector<std::uint32_t> users;
   for (const auto& [uid, load] : loads_) users.push_back(uid);
   for (const std::uint32_t uid : users) release_held(uid);
@@ -48,56 +65,64 @@ std::uint32_t Limits::slices_of(const std::string& profile) const {
   return 0;
 }
 
-// Leaky bucket: drains at the allowed rate and holds a few seconds' worth of submissions.
-double Limits::bucket_level(std::uint32_t uid, Steady::time_point now) const {
-  const auto bucket = buckets_.find(uid);
-  if (bucket == buckets_.end()) return 0;
-  const auto rate = static_cast<double>(limits_.submissions_per_second);
-  const double drained = std::chrono::duration<double>(now - bucket->second.at).count() * rate;
-  return std::max(0.0, bucket->second.level - drained);
-}
-
-bool Limits::is_full(double level) const {
-  const auto rate = static_cast<double>(limits_.submissions_per_second);
-  return rate != 0 && level + 1 > rate * kBurstSeconds;
-}
-
-bool Limits::exceeds_rate_limit(std::uint32_t uid) {
-  if (limits_.submissions_per_second == 0) return false;
-  if (buckets_.size() > kMaxBuckets) buckets_.clear();
-  const auto now = Steady::now();
-  const double level = bucket_level(uid, now);
-  const bool full = is_full(level);
-  buckets_[uid] = {.level = level + (full ? 0 : 1), .at = now};
-  return full;
-}
-
 api::Problem Limits::rate_limited() const {
   return too_many(cat("rate limit reached (", limits_.submissions_per_second,
                       " submissions per second): retry in a moment."));
 }
 
-http::Answer<Limits::Admission> Limits::admit(const http::Caller& caller, std::uint32_t uid,
-                                              const std::string& profile) {
+http::Answer<Limits::Admission> Limits::admit(const http::Caller& caller,
+                                              const store::JobRow& row) {
   if (access_.is_admin(caller)) return Admission{};
-  if (exceeds_rate_limit(uid)) return std::unexpected(rate_limited());
-  return check(uid, profile);
+  if (limits_.submissions_per_second != 0 &&
+      !submission_rate_.try_acquire(std::to_string(row.uid), std::chrono::steady_clock::now())) {
+    return std::unexpected(rate_limited());
+  }
+  return check(row.uid, row.profile, row.request.size());
 }
 
 http::Answer<Limits::Admission> Limits::would_admit(const http::Caller& caller, std::uint32_t uid,
                                                     const std::string& profile) const {
   if (access_.is_admin(caller)) return Admission{};
-  if (is_full(bucket_level(uid, Steady::now()))) return std::unexpected(rate_limited());
-  return check(uid, profile);
+  if (limits_.submissions_per_second != 0 &&
+      !submission_rate_.can_acquire(std::to_string(uid), std::chrono::steady_clock::now())) {
+    return std::unexpected(rate_limited());
+  }
+  return check(uid, profile, 0);
+}
+
+const Limits::UserLoad* Limits::load_of(std::uint32_t uid) const {
+  const auto at = loads_.find(uid);
+  return at == loads_.end() ? nullptr : &at->second;
+}
+
+api::UserUse Limits::use_of(const http::Caller& caller) const {
+  const UserLoad* load = load_of(caller.uid);
+  const bool is_limited = !access_.is_admin(caller);
+  const auto use = [&](std::uint64_t used, std::uint64_t limit) {
+    return api::LimitUse{.used = used,
+                         .limit = is_limited && limit != 0 ? std::optional(limit) : std::nullopt};
+  };
+  return {.jobs = use(load == nullptr ? 0 : load->jobs, limits_.jobs),
+          .slices = use(load == nullptr ? 0 : load->slices, limits_.slices),
+          .request_bytes = use(load == nullptr ? 0 : load->request_bytes, limits_.request_bytes),
+          .log_bytes = use(0, limits_.log_bytes)};
 }
 
 // The quotas, without the rate limit.
-http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::string& profile) const {
-  const auto at = loads_.find(uid);
-  const UserLoad load = at == loads_.end() ? UserLoad{} : at->second;
+http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::string& profile,
+                                              std::uint64_t request_bytes) const {
+  static const UserLoad kNoLoad;
+  const UserLoad* const known = load_of(uid);
+  const UserLoad& load = known == nullptr ? kNoLoad : *known;
   if (limits_.jobs != 0 && load.jobs >= limits_.jobs) {
     return std::unexpected(too_many(cat("job limit reached (", load.jobs, " of ", limits_.jobs,
                                         " active): wait for one to finish or cancel one.")));
+  }
+  if (limits_.request_bytes != 0 && load.request_bytes + request_bytes > limits_.request_bytes) {
+    return std::unexpected(too_many(cat(
+        "request size limit reached (", load.request_bytes, " of ", limits_.request_bytes,
+        " bytes in active jobs, ", request_bytes,
+        " requested): wait for a job to finish, cancel one, or submit a smaller environment.")));
   }
   const std::uint32_t slices = slices_of(profile);
   if (limits_.slices == 0) return Admission{};
@@ -129,9 +154,11 @@ std::optional<Limits::Hold> Limits::hold_of(std::uint64_t job) const {
   return hold;
 }
 
-void Limits::add_pending(std::uint64_t job, std::uint32_t uid, const std::string& profile,
-                         bool held) {
-  count(job, {.uid = uid, .slices = slices_of(profile), .counts = !held});
+void Limits::add_pending(const store::JobRow& row, bool held) {
+  count(row.id, {.uid = row.uid,
+                 .slices = slices_of(row.profile),
+                 .counts = !held,
+                 .request_bytes = row.request.size()});
 }
 
 void Limits::remove_pending(std::uint64_t job) { forget(job); }
@@ -141,6 +168,7 @@ void Limits::count(std::uint64_t job, const CountedJob& now) {
   jobs_[job] = now;
   UserLoad& load = loads_[now.uid];
   ++load.jobs;
+  load.request_bytes += now.request_bytes;
   if (now.counts) load.slices += now.slices;
 }
 
@@ -149,6 +177,7 @@ void Limits::forget(std::uint64_t job) {
   if (at == jobs_.end()) return;
   UserLoad& load = loads_[at->second.uid];
   --load.jobs;
+  load.request_bytes -= at->second.request_bytes;
   if (at->second.counts) load.slices -= at->second.slices;
   load.held.erase(job);
   if (load.jobs == 0) loads_.erase(at->second.uid);
@@ -174,12 +203,14 @@ bool Limits::exceeds(std::uint64_t job) const {
   return load->second.slices + more > limits_.slices;
 }
 
-void Limits::changed(const std::vector<std::uint64_t>& jobs) {
+void Limits::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
   std::set<std::uint32_t> users;
   const core::Node& node = engine_.scheduler().node();
   for (const std::uint64_t id : jobs) {
     const store::JobRow* row = engine_.records().job(id);
-    if (const auto at = jobs_.find(id); at != jobs_.end()) users.insert(at->second.uid);
+    const auto at = jobs_.find(id);
+    if (at != jobs_.end()) users.insert(at->second.uid);
+    const std::uint64_t request_bytes = at == jobs_.end() ? 0 : at->second.request_bytes;
     if (row == nullptr || row->over) {
       forget(id);
       continue;
@@ -188,7 +219,10 @@ void Limits::changed(const std::vector<std::uint64_t>& jobs) {
     const core::JobSlot slot = node.find_job(core::JobId(id));
     const std::uint8_t holds = slot == core::kNoJob ? 0 : node.job(slot).holds;
     const bool held = (holds & (core::kHoldUser | core::kHoldLimit)) != 0;
-    count(id, {.uid = row->uid, .slices = slices_of(row->profile), .counts = !held});
+    count(id, {.uid = row->uid,
+               .slices = slices_of(row->profile),
+               .counts = !held,
+               .request_bytes = request_bytes});
     if ((holds & core::kHoldLimit) != 0) loads_[row->uid].held.insert(id);
   }
   for (const std::uint32_t uid : users) release_held(uid);

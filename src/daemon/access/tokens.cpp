@@ -211,7 +211,7 @@ void Tokens::create(const Caller& caller, const api::TokenRequest& request, cons
 // The token is valid once it is durable.
 void Tokens::put(const store::TokenRow& row, const Reply& reply, const std::string& secret) {
   engine_.post(Input{.event = core::WakeUp{},
-                     .note = [row](JobTable& records) { records.put(row); },
+                     .edit_rows = [row](JobTable& records) { records.put(row); },
                      .done =
                          [this, row, reply, secret](const Result<void>& result) {
                            if (!result) {
@@ -272,8 +272,8 @@ void Tokens::revoke_new_children() {
     if (row.revoked || parent == tokens_.end() || !parent->second.revoked) continue;
     row.revoked = true;
     row.expires = std::min(row.expires, Clock::wall());
-    engine_.post(
-        Input{.event = core::WakeUp{}, .note = [row](JobTable& records) { records.put(row); }});
+    engine_.post(Input{.event = core::WakeUp{},
+                       .edit_rows = [row](JobTable& records) { records.put(row); }});
   }
 }
 
@@ -309,7 +309,7 @@ void Tokens::save_revocations(const std::vector<store::TokenRow>& rows, const Re
     if (const Reply send = std::exchange(to.reply, nullptr)) send(view(row));
   };
   engine_.post(Input{.event = core::WakeUp{},
-                     .note =
+                     .edit_rows =
                          [rows](JobTable& records) {
                            for (const store::TokenRow& row : rows) records.put(row);
                          },

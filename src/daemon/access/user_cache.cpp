@@ -31,7 +31,8 @@ Result<std::optional<Account>> find_account(std::uint32_t uid) {
   passwd* found = nullptr;
   const int error = getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
   if (error != 0) {
-    return failed(cat("cannot request up the entry ", uid, ": ", std::strerror(error), "."));
+    return failed(
+        cat("cannot look up uid ", uid, " in the user database: ", std::strerror(error), "."));
   }
   if (found == nullptr) return std::optional<Account>();
   return std::optional(Account{

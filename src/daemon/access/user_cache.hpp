@@ -18,12 +18,13 @@
 
 namespace tangram::daemon {
 
-// The functions below use one process-wide UserCache; see there.
+// user_name(), group_of() and the functions below use one process-wide UserCache: see its find(),
+// identity_known(), is_resolved() and invalidate(). Thread-safe; never block.
 
 // The user's name; the uid as text if the user does not exist or is not known yet.
 [[nodiscard]] std::string user_name(std::uint32_t uid);
 
-// The user's primary group; an invalid gid if the user does not exist or is not known yet.
+// The user's primary group; 0xFFFFFFFF if the user does not exist or is not known yet.
 [[nodiscard]] std::uint32_t group_of(std::uint32_t uid);
 
 [[nodiscard]] bool user_identity_known(std::uint32_t uid);
@@ -71,7 +72,7 @@ class UserCache {
 
   // What is cached now; starts a lookup if that is outdated or missing.
   [[nodiscard]] Account find(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
-  // True if find() will not get better soon: no lookup is pending, or it takes longer than
+  // True if waiting is pointless: no lookup of this user is pending, or it has been for longer than
   // kLookupTimeout.
   [[nodiscard]] bool identity_known(std::uint32_t uid, Time now = std::chrono::steady_clock::now());
   // True if a lookup has returned the account or that there is none.

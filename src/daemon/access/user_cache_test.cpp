@@ -13,6 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/base/await.hpp"
+
 namespace tangram::daemon {
 namespace {
 
@@ -22,7 +24,7 @@ class Users : public ::testing::Test {
  protected:
   // After the lookup.
   Account account(UserCache::Time now) {
-    while (!users_.identity_known(7, now)) std::this_thread::yield();
+    ::tangram::testing::await([&] { return users_.identity_known(7, now); });
     return users_.find(7, now);
   }
   std::string name(UserCache::Time now) { return account(now).name; }
@@ -94,7 +96,7 @@ TEST(NewUsers, AreNumbersUntilTheyAreKnown) {
   EXPECT_EQ(users.find(7, now + UserCache::kLookupTimeout).name, "7");
   users.invalidate();  // while the lookup hangs
   go_on.set_value();
-  while (!users.identity_known(7, now)) std::this_thread::yield();
+  ::tangram::testing::await([&] { return users.identity_known(7, now); });
   EXPECT_EQ(users.find(7, now).name, "ada");
   EXPECT_EQ(users.find(7, now).gid, 5U);
 }
@@ -127,7 +129,7 @@ class ManyUsers : public ::testing::Test {
         static_cast<void>(users_.find(uid, now_));
       }
       for (std::uint32_t uid = first + done; uid < end; ++uid) {
-        while (!users_.is_resolved(uid, now_)) std::this_thread::yield();
+        ::tangram::testing::await([&] { return users_.is_resolved(uid, now_); });
       }
       EXPECT_TRUE(!frequent || users_.is_resolved(*frequent, now_));
     }
@@ -206,7 +208,7 @@ TEST_F(ManyUsers, TheLookupQueueIsBounded) {
   static_cast<void>(take_requests());
   go_on();
   const std::uint32_t last = 10 + UserCache::kMaxQueued - 1;  // was queued in any case
-  while (!users_.is_resolved(last, now_)) std::this_thread::yield();
+  ::tangram::testing::await([&] { return users_.is_resolved(last, now_); });
   look_up(late);
   EXPECT_EQ(users_.find(late, now_).gid, late);
   const auto requests = take_requests();
@@ -226,7 +228,7 @@ TEST_F(Users, UsersWhoseLookupFailsAreNotResolved) {
 
 TEST(SystemUsers, AreFound) {
   for (const std::uint32_t uid : {0U, 4'000'000'001U}) {
-    while (!user_identity_known(uid)) std::this_thread::yield();
+    ::tangram::testing::await([&] { return user_identity_known(uid); });
   }
   EXPECT_EQ(look_up_identity(0).value().account.value().gid, 0U);
   EXPECT_FALSE(look_up_identity(4'000'000'001).value().account.has_value());

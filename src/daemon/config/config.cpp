@@ -102,7 +102,7 @@ void read_tcp(const Section& in, Config& config) {
 
 void read_access(const Section& in, Config& config) {
   in.allow({"admins", "submit", "connections_per_user", "slices_per_user", "jobs_per_user",
-            "submissions_per_second"});
+            "submissions_per_second", "request_bytes_per_user", "log_bytes_per_user"});
   in.read("admins", config.admins);
   const std::string submit = in.table().text_or("submit", "everyone");
   if (submit != "everyone" && submit != "admins") {
@@ -114,6 +114,8 @@ void read_access(const Section& in, Config& config) {
   in.read_number("slices_per_user", {0, kMaxCount}, config.limits.slices);
   in.read_number("jobs_per_user", {0, kMaxCount}, config.limits.jobs);
   in.read_number("submissions_per_second", {0, kMaxCount}, config.limits.submissions_per_second);
+  in.read_bytes("request_bytes_per_user", config.limits.request_bytes);
+  in.read_bytes("log_bytes_per_user", config.limits.log_bytes);
 }
 
 void read_log(const Section& in, Config& config) {
@@ -176,7 +178,8 @@ void read_scheduler(const Section& in, Config& config) {
 }
 
 void read_jobs(const Section& in, Config& config) {
-  in.allow({"grace", "start_time", "log_size", "log_files", "first_port", "last_port", "cgroup"});
+  in.allow({"grace", "start_time", "log_size", "log_files", "first_port", "last_port", "cgroup",
+            "lost_found_days", "pids_limit"});
   in.read("grace", config.grace);
   in.read("start_time", config.start_time);
   in.read_bytes("log_size", config.log_bytes);
@@ -186,6 +189,8 @@ void read_jobs(const Section& in, Config& config) {
   in.read_number("last_port", {1024, 65535}, config.last_port);
   if (config.last_port < config.first_port)
     in.add_error("last_port", "must not be below first_port");
+  in.read_number("lost_found_days", {0, 36'500}, config.lost_found_days);
+  in.read_number("pids_limit", {0, 4'194'304}, config.pids_limit);
   in.read("cgroup", config.cgroup);
   if (config.cgroup != "auto" && config.cgroup != "off" && !config.cgroup.starts_with('/')) {
     in.add_error("cgroup", cat("invalid value ", tangram::quoted(config.cgroup),
@@ -226,7 +231,7 @@ void read_endpoints(const Section& in, Config& config) {
   } else {
     read_time(in, "idle", defaults.idle);
   }
-  in.read_number("most_connections", {1, api::kMostConnections}, defaults.most_connections);
+  in.read_number("most_connections", {1, api::kMaxConnections}, defaults.most_connections);
 }
 
 void read_history(const Section& in, Config& config) {

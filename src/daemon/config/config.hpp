@@ -17,11 +17,14 @@ namespace tangram::daemon {
 
 inline constexpr const char* kConfigFile = "/etc/tangram/tangram.toml";
 
-// Limits of one user; 0: unlimited. Admins have none.
+// Limits of one user; 0: unlimited. Admins have none. The defaults stop one user from filling the
+// disk or the node. A new limit applies to new submissions; existing jobs are never refused.
 struct UserLimits {
-  std::uint32_t slices = 0;  // compute slices of queued and running jobs; further jobs are held
-  std::uint32_t jobs = 0;    // active jobs; further submissions are refused
-  std::uint32_t submissions_per_second = 0;  // averaged over a few seconds; more are refused
+  std::uint32_t slices = 0;     // compute slices of queued and running jobs; further jobs are held
+  std::uint32_t jobs = 10'000;  // active jobs, also held ones; further submissions are refused
+  std::uint32_t submissions_per_second = 100;  // averaged over a few seconds; more are refused
+  std::uint64_t request_bytes = 64ULL << 20U;  // stored requests of active jobs; more are refused
+  std::uint64_t log_bytes = 16ULL << 30U;      // logs of ended runs; the oldest are removed
 
   friend bool operator==(const UserLimits&, const UserLimits&) = default;
 };
@@ -81,7 +84,9 @@ struct Config {
   std::uint32_t log_files = 4;
   std::uint16_t first_port = 20'000;
   std::uint16_t last_port = 29'999;
-  std::string cgroup = "auto";  // auto, off, or a folder of a cgroup v2 hierarchy
+  std::uint32_t lost_found_days = 30;  // retention of lost+found; 0: for ever
+  std::string cgroup = "auto";         // auto, off, or a folder of a cgroup v2 hierarchy
+  std::uint64_t pids_limit = 16'384;   // processes and threads of a run; 0: no limit
   // [leases]
   std::chrono::milliseconds linger{120'000};
   // [endpoints]

@@ -107,6 +107,8 @@ connections_per_user = 7
 slices_per_user = 7
 jobs_per_user = 20
 submissions_per_second = 5
+request_bytes_per_user = "2MiB"
+log_bytes_per_user = "3GiB"
 [log]
 level = "debug"
 format = "json"
@@ -138,6 +140,8 @@ log_size = "1MiB"
 log_files = 2
 first_port = 5000
 last_port = 5001
+lost_found_days = 7
+pids_limit = 512
 cgroup = "off"
 [endpoints]
 host = "0.0.0.0"
@@ -166,7 +170,11 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->tcp.key, "/k.pem");
   EXPECT_EQ(config->admins, "wheel");
   EXPECT_EQ(config->connections_per_user, 7U);
-  EXPECT_EQ(config->limits, (UserLimits{.slices = 7, .jobs = 20, .submissions_per_second = 5}));
+  EXPECT_EQ(config->limits, (UserLimits{.slices = 7,
+                                        .jobs = 20,
+                                        .submissions_per_second = 5,
+                                        .request_bytes = 2U << 20U,
+                                        .log_bytes = 3ULL << 30U}));
   EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->audit, "/a.log");
   EXPECT_TRUE(config->log_json);
@@ -193,7 +201,9 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->log_files, 2U);
   EXPECT_EQ(config->first_port, 5000);
   EXPECT_EQ(config->last_port, 5001);
+  EXPECT_EQ(config->lost_found_days, 7U);
   EXPECT_EQ(config->cgroup, "off");
+  EXPECT_EQ(config->pids_limit, 512U);
   EXPECT_EQ(config->endpoints, (EndpointDefaults{.host = "0.0.0.0",
                                                  .first_port = 6000,
                                                  .last_port = 6001,

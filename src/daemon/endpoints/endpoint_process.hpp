@@ -44,7 +44,7 @@ struct Endpoints::EndpointProcess {
   std::unique_ptr<ControlLink> link;
   std::int64_t last_id = 0;
   std::int64_t route_id = 0;                    // request id of the last route or hold
-  std::optional<Target> requested;              // of that request; nullopt: hold
+  std::optional<Route> requested;               // of that request; nullopt: hold
   bool is_confirmed = false;                    // the endpoint confirmed that request
   std::optional<std::uint32_t> routed;          // the run it routes to, as reported by itself
   std::optional<core::SwitchTraffic> pending;   // neither switched nor failed yet

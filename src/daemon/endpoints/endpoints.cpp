@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "daemon/access/user_cache.hpp"
 #include "daemon/endpoints/endpoint_process.hpp"
+#include "daemon/runs/run_folder_gc.hpp"
 #include "daemon/runs/spawn.hpp"
 #include "endpoint/process/folder.hpp"
 
@@ -30,9 +31,10 @@ bool has_been_placed(const core::Job& job, const store::JobRow& row) {
 
 // Blocks.
 Result<void> start_in(const std::string& folder, const api::EndpointSpec& spec,
-                      const std::string& program, std::chrono::milliseconds time) {
+                      const std::string& program, std::chrono::milliseconds time,
+                      SystemdScope* scope) {
   if (auto made = endpoint::prepare_endpoint_folder(folder, spec); !made) return made;
-  return start_endpoint(program, folder, time);
+  return start_endpoint(program, folder, time, scope);
 }
 
 Result<std::uint32_t> group_in(const Result<Identity>& who) {
@@ -139,7 +141,7 @@ void Endpoints::start_or_connect(const ProcessPtr& process) {
   process->has_greeting = false;
   const auto wants_one = process->has_request ? Result<bool>(true) : read_request(*process);
   if (wants_one && !*wants_one) {
-    drop_process(process);
+    forget_unstarted(process);
     return;
   }
   if (endpoint::is_endpoint_running(process->folder)) {
@@ -192,14 +194,14 @@ void Endpoints::look_up_group(const ProcessPtr& process, const api::EndpointSpec
 }
 
 void Endpoints::spawn(const ProcessPtr& process, const api::EndpointSpec& spec) {
-  boost::asio::post(threads_->starting,
-                    [this, alive = alive_, process, spec, folder = process->folder,
-                     program = options_.program, time = options_.start_time] {
-                      Result<void> result = start_in(folder, spec, program, time);
-                      boost::asio::post(loop_, [this, alive, process, result = std::move(result)] {
-                        if (*alive) on_started(process, result);
-                      });
-                    });
+  boost::asio::post(threads_->starting, [this, alive = alive_, process, spec,
+                                         folder = process->folder, program = options_.program,
+                                         time = options_.start_time, scope = options_.scope] {
+    Result<void> result = start_in(folder, spec, program, time, scope.get());
+    boost::asio::post(loop_, [this, alive, process, result = std::move(result)] {
+      if (*alive) on_started(process, result);
+    });
+  });
 }
 
 void Endpoints::on_started(const ProcessPtr& process, const Result<void>& result) {
@@ -231,14 +233,15 @@ void Endpoints::retry_start(const ProcessPtr& process, const std::string& why) {
 // again.
 void Endpoints::set_reason(const ProcessPtr& process, const std::string& why) {
   spdlog::error("job {}: its endpoint {}", process->job, why);
-  engine_.post(Input{.event = core::WakeUp{}, .note = [job = process->job, why](JobTable& records) {
-                       store::JobRow* row = records.edit_job(job);
-                       if (row != nullptr) row->reason = cat("its endpoint ", why);
-                     }});
+  engine_.post(
+      Input{.event = core::WakeUp{}, .edit_rows = [job = process->job, why](JobTable& records) {
+              store::JobRow* row = records.edit_job(job);
+              if (row != nullptr) row->reason = cat("its endpoint ", why);
+            }});
 }
 
-// The request could be read only now: its job wants no endpoint.
-void Endpoints::drop_process(const ProcessPtr& process) {
+// The request could be read only now.
+void Endpoints::forget_unstarted(const ProcessPtr& process) {
   const auto pending = process->pending;
   process->deadline.cancel();
   processes_[process->job] = nullptr;
@@ -252,11 +255,14 @@ void Endpoints::end_orphans() {
   for (const auto& [job, process] : processes_) {
     if (process) known.insert(process->folder);
   }
+  for (const ProcessPtr& process : ending_) known.insert(process->folder);
   std::error_code unread;
   std::filesystem::directory_iterator entry(options_.folder, unread);
   for (; !unread && entry != std::filesystem::directory_iterator(); entry.increment(unread)) {
     const std::string folder = entry->path().string();
-    if (known.contains(folder)) continue;
+    const auto name = name_of_folder(folder);
+    if (!name || known.contains(folder)) continue;
+    if (has_orphan_of && has_orphan_of(name->id)) continue;  // it goes on with the run
     if (!endpoint::is_endpoint_running(folder)) {
       std::error_code ignored;
       std::filesystem::remove_all(entry->path(), ignored);

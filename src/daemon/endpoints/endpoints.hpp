@@ -26,6 +26,8 @@ class io_context;
 
 namespace tangram::daemon {
 
+class SystemdScope;
+
 struct EndpointsOptions {
   std::string folder;   // parent of the endpoint folders
   std::string program;  // path of tangram-endpoint
@@ -34,6 +36,7 @@ struct EndpointsOptions {
   std::uint16_t last_port = 19'999;
   api::EndpointLimits limits{};  // defaults
   std::chrono::milliseconds start_time{30'000};
+  std::shared_ptr<SystemdScope> scope = {};  // where endpoints are put; null: none
 };
 
 class Endpoints {
@@ -47,6 +50,11 @@ class Endpoints {
 
   // Reconnects to the endpoints of an earlier daemon, starts missing ones, ends orphans.
   void recover();
+  // Ends endpoints of which the store knows no job, and removes the folders of ended ones. Not
+  // those of jobs for which `has_orphan_of` is true: they serve a run without a job in the store
+  // either.
+  void end_orphans();
+  std::function<bool(std::uint64_t job)> has_orphan_of;
   // Called after a batch changed the records of `jobs`: starts, routes or ends their endpoints.
   void on_jobs_changed(const std::vector<std::uint64_t>& jobs);
   // Posts TrafficSwitched and then TrafficDrained, or ActionFailed. At once for a job without an
@@ -60,10 +68,11 @@ class Endpoints {
   struct EndpointProcess;
   struct Threads;
   using ProcessPtr = std::shared_ptr<EndpointProcess>;
-  struct Target {
+  // Where an endpoint sends new traffic.
+  struct Route {
     std::uint32_t run = 0;
     std::uint16_t port = 0;
-    friend bool operator==(const Target&, const Target&) = default;
+    friend bool operator==(const Route&, const Route&) = default;
   };
 
   // endpoints.cpp: which endpoints should exist, and their processes
@@ -76,8 +85,8 @@ class Endpoints {
   void on_started(const ProcessPtr& process, const Result<void>& result);
   void retry_start(const ProcessPtr& process, const std::string& why);
   void set_reason(const ProcessPtr& process, const std::string& why);
-  void drop_process(const ProcessPtr& process);
-  void end_orphans();
+  // Forgets a process that was never started, because its job wants no endpoint.
+  void forget_unstarted(const ProcessPtr& process);
 
   // endpoints_traffic.cpp: the connection to an endpoint, its route, and its end
   void open_link(const ProcessPtr& process);
@@ -86,10 +95,13 @@ class Endpoints {
   void on_greeting(const ProcessPtr& process, const boost::json::object& line);
   void on_route_done(const ProcessPtr& process);
   void on_drained(const ProcessPtr& process, const boost::json::object& line);
-  [[nodiscard]] std::optional<Target> wanted_target(const EndpointProcess& process) const;
+  // The route that follows from the committed state; nullopt: hold new traffic.
+  [[nodiscard]] std::optional<Route> committed_route(const EndpointProcess& process) const;
   void apply_route(const ProcessPtr& process);
+  // Asks the process to drain and exit; it is then removed.
   void end_process(const ProcessPtr& process);
-  void remove(const ProcessPtr& process);
+  // Forgets a process that has exited, and removes its folder.
+  void remove_exited(const ProcessPtr& process);
   void report_switched(const ProcessPtr& process);
   void report_drained(const ProcessPtr& process, std::uint64_t finished, std::uint64_t cut);
   void revert_route(const ProcessPtr& process);

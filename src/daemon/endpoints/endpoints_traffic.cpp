@@ -56,7 +56,7 @@ void Endpoints::on_link_closed(const ProcessPtr& process) {
   const bool is_running = endpoint::is_endpoint_running(process->folder);
   const bool is_ending = process->phase == EndpointProcess::Phase::kEnding;
   if (!is_running && is_ending) {
-    remove(process);
+    remove_exited(process);
     return;
   }
   if (!is_running) {
@@ -84,7 +84,7 @@ void Endpoints::on_link_closed(const ProcessPtr& process) {
       });
 }
 
-void Endpoints::remove(const ProcessPtr& process) {
+void Endpoints::remove_exited(const ProcessPtr& process) {
   keep_counts(process);
   std::error_code ignored;
   std::filesystem::remove_all(process->folder, ignored);
@@ -146,8 +146,8 @@ void Endpoints::on_greeting(const ProcessPtr& process, const boost::json::object
     const store::JobRow* row = engine_.records().job(process->job);
     if (row != nullptr && (row->address != address || !row->reason.empty())) {
       engine_.post(Input{.event = core::WakeUp{},
-                         .note = [job = process->job, address, number = process->spec.port,
-                                  has_request = process->has_request](JobTable& records) {
+                         .edit_rows = [job = process->job, address, number = process->spec.port,
+                                       has_request = process->has_request](JobTable& records) {
                            store::JobRow* stored = records.edit_job(job);
                            if (stored == nullptr) return;
                            stored->address = address;
@@ -162,9 +162,8 @@ void Endpoints::on_greeting(const ProcessPtr& process, const boost::json::object
   apply_route(process);
 }
 
-// Where new traffic of the job should go according to the scheduler's state: to the original while
-// a failed switch is being reverted; nullopt: hold it.
-std::optional<Endpoints::Target> Endpoints::wanted_target(const EndpointProcess& process) const {
+// To the original while a failed switch is being reverted.
+std::optional<Endpoints::Route> Endpoints::committed_route(const EndpointProcess& process) const {
   const core::Node& node = engine_.scheduler().node();
   const core::JobSlot slot = node.find_job(core::JobId(process.job));
   if (slot == core::kNoJob) return std::nullopt;
@@ -177,30 +176,29 @@ std::optional<Endpoints::Target> Endpoints::wanted_target(const EndpointProcess&
   if (target.run == core::kNoRun || !target.ready) return std::nullopt;
   const store::RunRow* row = engine_.records().run(target.run.value());
   if (row == nullptr || !row->port) return std::nullopt;
-  return Target{.run = target.run.value(), .port = *row->port};
+  return Route{.run = target.run.value(), .port = *row->port};
 }
 
 void Endpoints::apply_route(const ProcessPtr& process) {
   if (!process->link || !process->has_greeting || process->phase != EndpointProcess::Phase::kLinked)
     return;
-  const auto target = wanted_target(*process);
-  const bool is_requested = process->route_id != 0 && process->requested == target;
-  // Repeated for a pending switch to the same target: the endpoint then reports the drain again,
+  const auto route = committed_route(*process);
+  const bool is_requested = process->route_id != 0 && process->requested == route;
+  // Repeated for a pending switch to the same route: the endpoint then reports the drain again,
   // too.
-  const bool must_confirm =
-      process->pending && target && target->run == process->pending->to.value();
+  const bool must_confirm = process->pending && route && route->run == process->pending->to.value();
   if (is_requested && !(must_confirm && process->is_confirmed)) return;
-  process->requested = target;
+  process->requested = route;
   process->is_confirmed = false;
   process->route_id = ++process->last_id;
-  if (!target) {
+  if (!route) {
     process->link->send({{"do", "hold"}, {"id", process->route_id}});
     return;
   }
   process->link->send({{"do", "route"},
                        {"id", process->route_id},
-                       {"run", target->run},
-                       {"port", target->port},
+                       {"run", route->run},
+                       {"port", route->port},
                        {"drain_ms", process->drain.count()}});
 }
 
@@ -269,7 +267,7 @@ void Endpoints::fail_switch(const ProcessPtr& process) {
   event.kind = core::ActionKind::kSwitchTraffic;
   event.job = pending.job;
   event.run = pending.to;
-  engine_.post(Input{.event = event, .note = [job = process->job](JobTable& records) {
+  engine_.post(Input{.event = event, .edit_rows = [job = process->job](JobTable& records) {
                        store::MoveRow* move = records.edit_move(job);
                        if (move == nullptr || !move->reason.empty()) return;
                        move->reason = cat("its endpoint did not switch within ",
@@ -309,7 +307,7 @@ void Endpoints::report_drained(const ProcessPtr& process, std::uint64_t finished
   const core::SwitchTraffic was = *std::exchange(process->draining, std::nullopt);
   process->deadline.cancel();
   engine_.post(Input{.event = core::TrafficDrained{was.job, was.from, was.to},
-                     .note = [job = process->job, finished, cut](JobTable& records) {
+                     .edit_rows = [job = process->job, finished, cut](JobTable& records) {
                        if (store::MoveRow* row = records.edit_move(job)) {
                          row->finished += finished;
                          row->cut += cut;
@@ -330,7 +328,7 @@ void Endpoints::end_process(const ProcessPtr& process) {
   process->draining.reset();
   if (process->is_starting) return;  // on_started() continues
   if (!process->link && !endpoint::is_endpoint_running(process->folder)) {
-    remove(process);
+    remove_exited(process);
     return;
   }
   if (!process->link) open_link(process);

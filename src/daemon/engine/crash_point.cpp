@@ -14,7 +14,7 @@ namespace {
 
 const std::string& configured_point() {
   static const std::string text = [] {
-    const char* value = std::getenv("TANGRAM_DIE_AT");
+    const char* value = std::getenv("TANGRAM_CRASH_POINT");
     return std::string(value == nullptr ? "" : value);
   }();
   return text;

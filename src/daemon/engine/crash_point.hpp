@@ -1,6 +1,6 @@
 // Crash points, for tests of recovery: the process kills itself (SIGKILL) at the point named by the
-// environment variable TANGRAM_DIE_AT, e.g. "committed:job-ready" or "performed:stop-job". Without
-// the variable these functions do nothing.
+// environment variable TANGRAM_CRASH_POINT, e.g. "committed:job-ready" or "performed:stop-job".
+// Without the variable these functions do nothing.
 #pragma once
 
 #include <string_view>

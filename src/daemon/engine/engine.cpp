@@ -40,10 +40,10 @@ struct Engine::Timing {
   boost::asio::steady_timer store_timer;  // retry of a commit or fsync; slow fsync
 };
 
-Engine::Engine(boost::asio::io_context& loop, store::Store& store, SyncThread::Work sync_work)
+Engine::Engine(boost::asio::io_context& loop, store::Store& store, FsyncThread::Work sync_work)
     : store_(store),
       timing_(std::make_unique<Timing>(loop)),
-      sync_thread_(std::make_unique<SyncThread>(loop, std::move(sync_work))) {}
+      fsync_thread_(std::make_unique<FsyncThread>(loop, std::move(sync_work))) {}
 
 Engine::~Engine() = default;
 
@@ -81,7 +81,7 @@ void Engine::post(Input input) {
     return;
   }
   inputs_.push_back(std::move(input));
-  if (store_error_.empty() && sync_thread_ && sync_thread_->is_idle()) schedule_flush();
+  if (store_error_.empty() && fsync_thread_ && fsync_thread_->is_idle()) schedule_flush();
 }
 
 // Posted twice: handlers that are ready now run first and may add inputs to the batch.
@@ -96,7 +96,7 @@ void Engine::schedule_flush() {
 }
 
 void Engine::flush() {
-  if (inputs_.empty() || !sync_thread_ || !sync_thread_->is_idle()) return;
+  if (inputs_.empty() || !fsync_thread_ || !fsync_thread_->is_idle()) return;
   auto next = std::make_unique<Batch>();
   Batch& batch = *next;
   while (!inputs_.empty() && batch.inputs.size() < kMaxBatchInputs) {
@@ -131,9 +131,10 @@ void Engine::report_commit(const Batch& batch, bool succeeded) const {
 }
 
 void Engine::sync() {
-  if (!sync_thread_) return;
-  sync_thread_->sync([this](const Result<void>& done) { on_synced(done); },
-                     [this](const Result<void>& shortened) { on_sync_thread_idle(shortened); });
+  if (!fsync_thread_) return;
+  fsync_thread_->sync(
+      [this](const Result<void>& done) { on_synced(done); },
+      [this](const Result<void>& checkpointed) { on_fsync_thread_idle(checkpointed); });
   run_after(kSlowSync, [this, started = batch_->started] {
     if (!batch_ || batch_->started != started) return;  // completed just now
     refuse_pending({ErrorCode::kUnavailable,
@@ -150,7 +151,7 @@ void Engine::on_synced(const Result<void>& done) {
   report_commit(*batch_, done.has_value());
   if (!done) {
     refuse_pending(done.error());
-    return;  // on_sync_thread_idle() retries
+    return;  // on_fsync_thread_idle() retries
   }
   clear_store_error();
   const std::unique_ptr<Batch> batch = std::move(batch_);
@@ -158,13 +159,13 @@ void Engine::on_synced(const Result<void>& done) {
   notify_waiters();
 }
 
-void Engine::on_sync_thread_idle(const Result<void>& shortened) {
+void Engine::on_fsync_thread_idle(const Result<void>& checkpointed) {
   if (batch_) {
     run_after(kStoreRetryInterval, [this] { sync(); });
     return;
   }
-  const std::string error = shortened ? "" : shortened.error().message;
-  if (std::exchange(log_error_, error) != error) {
+  const std::string error = checkpointed ? "" : checkpointed.error().message;
+  if (std::exchange(checkpoint_error_, error) != error) {
     spdlog::warn("{}", error.empty() ? "the write-ahead log is checkpointed again" : error);
   }
   for (const auto& each : std::exchange(between_batches_, {})) each();
@@ -172,7 +173,7 @@ void Engine::on_sync_thread_idle(const Result<void>& shortened) {
 }
 
 void Engine::between_batches(std::function<void()> work) {
-  if (sync_thread_ && sync_thread_->is_idle()) {
+  if (fsync_thread_ && fsync_thread_->is_idle()) {
     work();
     return;
   }
@@ -180,7 +181,7 @@ void Engine::between_batches(std::function<void()> work) {
 }
 
 void Engine::step(Batch& batch, Input& input) {
-  if (input.note) input.note(records_);
+  if (input.edit_rows) input.edit_rows(records_);
   EventWriter event_writer(scheduler_->node(), records_, batch.new_events,
                            store_.last_step() + batch.changes.steps.size() + 1);
   event_writer.add_event(input.event, input.requested_by);
@@ -325,12 +326,12 @@ void Engine::notify_waiters() {
   }
 }
 
-bool Engine::is_sync_idle() const { return sync_thread_->is_idle(); }
+bool Engine::is_sync_idle() const { return fsync_thread_->is_idle(); }
 
 void Engine::close() {
   timing_->wake.cancel();
   timing_->store_timer.cancel();
-  sync_thread_.reset();
+  fsync_thread_.reset();
 }
 
 void Engine::perform(const core::Action& action) {

@@ -1,6 +1,6 @@
 // Engine: the event loop's decision core. Inputs queue up until the loop has no other work; then a
 // batch of them is stepped through the scheduler one by one. Their events, the resulting scheduler
-// state and the changed rows are committed in one transaction, which the SyncThread fsyncs. After
+// state and the changed rows are committed in one transaction, which the FsyncThread fsyncs. After
 // that the batch is durable: its actions are executed, its events are published and its callers
 // are answered, and the next batch starts. Callers are served meanwhile, but scheduler() and
 // records() are ahead of the disk: code that exposes them must check is_durable() first.
@@ -26,8 +26,8 @@
 #include "daemon/engine/clock.hpp"
 #include "daemon/engine/engine_hooks.hpp"
 #include "daemon/engine/event_writer.hpp"
+#include "daemon/engine/fsync_thread.hpp"
 #include "daemon/engine/job_table.hpp"
-#include "daemon/engine/sync_thread.hpp"
 #include "store/store.hpp"
 
 namespace boost::asio {
@@ -50,8 +50,9 @@ struct ActionExecutors {
 struct Input {
   core::Event event;
   // Changes to the rows that are committed with the event; runs just before it is stepped.
-  std::function<void(JobTable&)> note = {};
-  // Called once the input is durable, or with the reason why it was refused.
+  std::function<void(JobTable&)> edit_rows = {};
+  // Called once: when the input is durable, or with the reason why it was refused. The latter may
+  // happen within post().
   std::function<void(Result<void>)> done = {};
   // True for a caller's request, which is refused if the store fails. False for a fact, which is
   // retried until it is committed.
@@ -65,8 +66,8 @@ class Engine {
   using OnChanged = std::function<void(const std::vector<std::uint64_t>&)>;
   using OnEvents = std::function<void(const std::vector<store::EventRow>&)>;
 
-  // `sync_work` makes commits durable; see SyncThread.
-  Engine(boost::asio::io_context& loop, store::Store& store, SyncThread::Work sync_work);
+  // `sync_work` makes commits durable; see FsyncThread.
+  Engine(boost::asio::io_context& loop, store::Store& store, FsyncThread::Work sync_work);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -80,13 +81,15 @@ class Engine {
   void set_on_events(OnEvents on_events) { on_events_ = std::move(on_events); }
   void set_hooks(EngineHooks hooks) { hooks_ = std::move(hooks); }
 
+  // Queues the input for the next batch and returns at once; its step runs later, on the loop.
+  // While the store fails, facts wait and inputs that may be refused are refused within this call.
   void post(Input input);
   void post(core::Event event) { post(Input{.event = std::move(event)}); }
   // Re-arms the wake-up that the scheduler requested before a restart.
   void rearm_wakeup();
 
   [[nodiscard]] const core::Scheduler& scheduler() const { return *scheduler_; }
-  // Changed only by Input::note, so that every change is in the transaction of its event.
+  // Changed only by Input::edit_rows, so that every change is in the transaction of its event.
   [[nodiscard]] const JobTable& records() const { return records_; }
   [[nodiscard]] std::uint64_t allocate_job_id() { return records_.allocate_job_id(); }
   [[nodiscard]] const Clock& clock() const { return *clock_; }
@@ -140,7 +143,7 @@ class Engine {
   void record_instances(const core::SavedChanges& changes);
   void sync();
   void on_synced(const Result<void>& done);
-  void on_sync_thread_idle(const Result<void>& shortened);
+  void on_fsync_thread_idle(const Result<void>& checkpointed);
   void finish(Batch& batch);
   void roll_back(Batch& batch, const Error& error);
   void refuse_pending(const Error& error);
@@ -167,11 +170,11 @@ class Engine {
   bool flush_due_ = false;
   std::vector<std::weak_ptr<std::function<void()>>> durability_waiters_;
   std::vector<std::function<void()>> between_batches_;
-  std::string store_error_;  // empty: none
-  std::string log_error_;    // of shortening the write-ahead log; empty: none
+  std::string store_error_;       // empty: none
+  std::string checkpoint_error_;  // of the write-ahead log; empty: none
   struct Timing;
   std::unique_ptr<Timing> timing_;
-  std::unique_ptr<SyncThread> sync_thread_;
+  std::unique_ptr<FsyncThread> fsync_thread_;
 };
 
 }  // namespace tangram::daemon

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "core/transcript.hpp"
 #include "daemon/engine/engine.hpp"
-#include "os/boot_id.hpp"
+#include "daemon/engine/run_end.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -75,9 +75,10 @@ void Engine::record_run(const core::StartJob& start) {
     row.profile = instance->profile;
     row.mig_uuid = instance->mig_uuid;
   }
-  static const std::string boot = os::boot_id();
-  row.boot = boot;
-  row.asked = Clock::wall();
+  const store::ClockReading now = read_clocks();
+  row.boot = now.boot;
+  row.asked = now.wall;
+  row.asked_since_boot = now.since_boot;
   records_.put(std::move(row));
   store::MoveRow* move = start.replica ? records_.edit_move(start.job.value()) : nullptr;
   if (move != nullptr) {
@@ -249,7 +250,10 @@ void Engine::record_end(std::uint64_t id, core::JobNews news) {
   store::JobRow* row = records_.edit_job(id);
   if (row == nullptr || row->over) return;
   row->over = true;
-  row->ended = Clock::wall();
+  // The commit may come much later than the end of its last run.
+  const store::RunRow* run = row->run ? records_.run(*row->run) : nullptr;
+  const bool has_run_ended = run != nullptr && run->over && run->ended;
+  row->ended = has_run_ended ? *run->ended : Clock::wall();
   const auto state = [&](api::JobState s) { row->state = api::name_of(s); };
   switch (news) {
     case core::JobNews::kFinished:

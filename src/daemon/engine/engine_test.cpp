@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "mig/catalog.hpp"
+#include "tests/support/base/await.hpp"
 #include "tests/support/os/folder.hpp"
 
 namespace tangram::daemon {
@@ -24,7 +25,8 @@ struct EngineFixture {
     auto opened = store::Store::open(folder.at("tangram.db"), {});
     store = *std::move(opened);
     engine = std::make_unique<Engine>(
-        loop, *store, SyncThread::Work{[this] { return sync(); }, [this] { return checkpoint(); }});
+        loop, *store,
+        FsyncThread::Work{[this] { return sync(); }, [this] { return checkpoint(); }});
     EXPECT_TRUE(engine->load({}));
     engine->set_on_events([this](const auto& events) {
       for (const store::EventRow& event : events) published.push_back(event.kind);
@@ -43,7 +45,7 @@ struct EngineFixture {
   EngineFixture(EngineFixture&&) = delete;
   EngineFixture& operator=(EngineFixture&&) = delete;
 
-  // On the SyncThread.
+  // On the FsyncThread.
   Result<void> sync() {
     ++syncs;
     sync_allowed.acquire();
@@ -58,7 +60,7 @@ struct EngineFixture {
   void run_until(Done done) {
     const auto work = boost::asio::make_work_guard(loop);
     loop.restart();
-    while (!done()) loop.run_one_for(std::chrono::milliseconds(10));
+    ::tangram::testing::await(done, [&] { loop.run_one_for(std::chrono::milliseconds(10)); });
   }
   // Runs what the loop has ready, without waiting for the disk.
   void run_ready_handlers() {
@@ -128,7 +130,7 @@ TEST(Engine, KnowsWhatIsDurable) {
   fixture.sync_allowed.release();
   fixture.run_until([&] { return fixture.engine->is_idle(); });
   EXPECT_TRUE(fixture.engine->is_durable(std::nullopt));
-  fixture.engine->post(Input{.event = job_submitted(), .note = [](JobTable& records) {
+  fixture.engine->post(Input{.event = job_submitted(), .edit_rows = [](JobTable& records) {
                                store::JobRow row;
                                row.id = 1;
                                records.put(row);
@@ -195,7 +197,7 @@ TEST(Engine, AFailedSyncIsRetriedAndNothingIsLost) {
   EXPECT_FALSE(fixture.engine->scheduler().node().gpu(core::GpuId(0)).cordoned);
 }
 
-// Callers do not wait until the log is shortened; the next batch does.
+// Callers do not wait until the log is checkpointed; the next batch does.
 TEST(Engine, ShortensTheLogBetweenTwoBatches) {
   EngineFixture fixture;
   while (fixture.log_allowed.try_acquire()) {

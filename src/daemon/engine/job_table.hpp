@@ -1,7 +1,7 @@
 // JobTable: the rows of jobs, runs, instances, moves and leases that people see, beside the
 // scheduler's own state. Changed while a batch is stepped and committed in the same transaction;
-// every changed row is in the next take_changes(). Ended rows are in the store only, but for the
-// newest ended jobs. Used on the loop only.
+// every changed row is in the next take_changes(). Holds the rows of everything active and of the
+// newest ended jobs; the store has all. Used on the loop only.
 #pragma once
 
 #include <algorithm>
@@ -35,12 +35,13 @@ class JobTable {
   [[nodiscard]] const store::InstanceRow* instance(std::uint32_t instance) const;
   [[nodiscard]] const store::LeaseRow* lease(std::uint64_t job) const;
   [[nodiscard]] std::uint64_t last_job() const { return last_job_; }
-  [[nodiscard]] std::uint64_t ended_jobs() const { return ended_jobs_; }  // ever
+  [[nodiscard]] std::uint64_t ended_jobs() const { return ended_jobs_; }  // including deleted ones
   [[nodiscard]] std::uint64_t allocate_job_id() { return ++last_job_; }
   // Marks ids up to `last` as allocated, including those of jobs that were rolled back.
   void reserve_job_ids(std::uint64_t last) { last_job_ = std::max(last_job_, last); }
 
-  // The row, marked as changed; null if there is none.
+  // Marks the row as changed and returns it; null if it is not in memory. Called within
+  // Input::edit_rows or by the engine; valid until drop_ended().
   [[nodiscard]] store::JobRow* edit_job(std::uint64_t id);
   [[nodiscard]] store::RunRow* edit_run(std::uint32_t run);
   [[nodiscard]] store::LeaseRow* edit_lease(std::uint64_t job);
@@ -64,7 +65,7 @@ class JobTable {
 
   // Moves all changed rows into `changes`; returns the ids of the changed jobs.
   std::vector<std::uint64_t> take_changes(store::Changes& changes);
-  // Call once the changes are durable: drops ended rows, but for the newest ended jobs.
+  // Call once the changes are durable: drops ended rows except those of the newest ended jobs.
   void drop_ended();
 
  private:

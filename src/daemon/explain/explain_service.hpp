@@ -1,7 +1,8 @@
 // ExplainService: explains why a job is placed where it is, why another one waits and what would
 // unblock it, and what would happen to a job that is not submitted yet. The current state is read
 // from the scheduler; past decisions are replayed from the journal on the HistoryReader's thread.
-// The answers come from the functions that decide, as data and as sentences.
+// Explanations call the functions that make the decisions, so they cannot disagree with them. Each
+// is returned as data and as sentences. Used on the loop only.
 #pragma once
 
 #include <string>

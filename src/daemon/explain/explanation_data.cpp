@@ -39,7 +39,7 @@ std::vector<api::ObstacleView> obstacles_of(const std::vector<core::GpuWithout>&
 bool may_ask(const CallerRights& rights, std::uint64_t job,
              const std::vector<core::Restraining>& by) {
   const auto restrains = [&](const core::Restraining& each) {
-    return !rights.is_admin || each.by == core::RestraintKind::kMostMoves;
+    return !rights.is_admin || each.by == core::RestraintKind::kMaxMoves;
   };
   return rights.may_control(job) && std::ranges::none_of(by, restrains);
 }

@@ -91,15 +91,15 @@ bool is_lease(std::uint64_t job, const std::vector<std::uint64_t>& leases) {
 
 std::string named(const std::vector<std::uint64_t>& jobs,
                   const std::vector<std::uint64_t>& leases) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMax = 12;
   const bool plain =
       std::ranges::none_of(jobs, [&](std::uint64_t job) { return is_lease(job, leases); });
   if (plain) return cat(jobs.size() == 1 ? "job " : "jobs ", list_text(jobs));
   std::vector<std::string> words;
   for (const std::uint64_t job : jobs) {
-    if (words.size() < kMost) words.push_back(cat(is_lease(job, leases) ? "lease " : "job ", job));
+    if (words.size() < kMax) words.push_back(cat(is_lease(job, leases) ? "lease " : "job ", job));
   }
-  if (jobs.size() > kMost) words.push_back(cat(jobs.size() - kMost, " more"));
+  if (jobs.size() > kMax) words.push_back(cat(jobs.size() - kMax, " more"));
   return join_words(words);
 }
 

@@ -15,12 +15,12 @@ namespace tangram::daemon {
 // "0, 2 and 4"; of a long list the first dozen.
 template <class Number>
 std::string list_text(const std::vector<Number>& numbers) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMax = 12;
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min(kMost, numbers.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, numbers.size()); ++i) {
     words.push_back(std::to_string(numbers[i]));
   }
-  if (numbers.size() > kMost) words.push_back(cat(numbers.size() - kMost, " more"));
+  if (numbers.size() > kMax) words.push_back(cat(numbers.size() - kMax, " more"));
   return join_words(words);
 }
 

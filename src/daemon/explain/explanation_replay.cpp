@@ -46,11 +46,11 @@ Result<std::uint64_t> first_event_since(store::Store& store, api::WallTime when)
 // The step that started the move, from its "move.begun" event: the one closest in time, because row
 // and event are written in the same step.
 Result<std::uint64_t> step_of(store::Store& store, const store::MoveRow& move) {
-  constexpr std::size_t kMostAround = 1000;
+  constexpr std::size_t kMaxAround = 1000;
   constexpr auto kAround = std::chrono::seconds(1);
   const auto from = first_event_since(store, move.begun - kAround);
   if (!from) return std::unexpected(from.error());
-  const auto rows = store.events(*from - 1, kMostAround);
+  const auto rows = store.events(*from - 1, kMaxAround);
   if (!rows) return std::unexpected(rows.error());
   const store::EventRow* nearest = nullptr;
   const auto distance = [&](const store::EventRow& row) {

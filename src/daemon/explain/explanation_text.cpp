@@ -119,7 +119,8 @@ std::string hold_text(std::uint8_t holds, const api::Explanation& e) {
   if ((holds & core::kHoldUnservable) != 0)
     causes.emplace_back("no GPU in service has its profile");
   if ((holds & core::kHoldLimit) != 0)
-    causes.push_back(e.limit ? limit_text(*e.limit) : "its user's limit is about to release it");
+    causes.push_back(e.limit ? limit_text(*e.limit)
+                             : "the limit of its user, which is about to release it");
   return cat(named_first(e.job, e.leases), " is held: ", join_words(causes), ".");
 }
 
@@ -128,11 +129,10 @@ void describe_limit(api::Explanation& e) {
   if (e.limit->behind) {
     e.text.push_back(cat("For that job see `tangram explain ", *e.limit->behind, "`."));
   } else if (e.departures.empty()) {
-    e.text.emplace_back("Several jobs of its user must end before it is queued.");
+    e.text.emplace_back("Several jobs of its user must end before it is released.");
   } else {
     e.text.push_back(cat("The end of ", e.departures.size() == 1 ? "" : "any one of ",
-                         named(e.departures, e.leases),
-                         " (same user) would let it into the queue."));
+                         named(e.departures, e.leases), " (same user) would release it."));
   }
 }
 
@@ -158,7 +158,7 @@ std::string first_text(std::uint64_t first) {
 void describe_not_queued(api::WhatIf& w) {
   w.text.push_back(w.refused.empty()
                        ? cat("A ", w.profile, " would be held: ", w.held, ".")
-                       : cat("A ", w.profile, " of yours would be refused: ", w.refused));
+                       : cat("A ", w.profile, " of yours would be rejected: ", w.refused));
   if (w.candidates.empty()) {
     describe_obstacles(w.obstacles, w.text);
     return;

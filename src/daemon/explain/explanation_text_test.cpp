@@ -119,12 +119,11 @@ TEST(ExplanationText, ALimitIsNamedWithItsFiguresAndJobs) {
   e.limit = api::LimitView{.has = 3, .most = 4, .needs = 2};
   describe_waiting(core::kHoldLimit, e);
   EXPECT_EQ(e.text.front(), "Job 7 is held: its user has 3 of 4 compute slices, and it needs 2.");
-  EXPECT_EQ(e.text.back(), "Several jobs of its user must end before it is queued.");
+  EXPECT_EQ(e.text.back(), "Several jobs of its user must end before it is released.");
   e.text.clear();
   e.departures = {1, 2};
   describe_waiting(core::kHoldLimit, e);
-  EXPECT_EQ(e.text.back(),
-            "The end of any one of jobs 1 and 2 (same user) would let it into the queue.");
+  EXPECT_EQ(e.text.back(), "The end of any one of jobs 1 and 2 (same user) would release it.");
 }
 
 TEST(ExplanationText, TheLastMoveSinceThePlacementIsNamed) {

@@ -1,5 +1,5 @@
-// See hardware.hpp: handles driver events, and compares snapshots with the scheduler's state. Runs
-// on the event loop: nothing here calls the driver or waits for the disk.
+// See hardware.hpp: compares snapshots with the scheduler's state. Runs on the event loop: nothing
+// here calls the driver or waits for the disk.
 #include <algorithm>
 #include <utility>
 
@@ -11,58 +11,6 @@
 #include "daemon/gpus/poll_state.hpp"
 
 namespace tangram::daemon {
-namespace {
-
-constexpr std::chrono::seconds kCounterInterval{10};  // a reading takes the driver 20 ms
-
-}  // namespace
-
-void Hardware::start_polling() {
-  const auto on_event = [this](const device::DeviceEvent& event) {
-    boost::asio::post(loop_, [this, alive = alive_, event] {
-      if (*alive) on_driver_event(event);
-    });
-  };
-  events_ = std::make_unique<device::Events>(library_, gpus_, on_event);
-  counters_ =
-      std::make_unique<device::ThroughputSampler>(library_, gpus_, kCounterInterval, nullptr);
-  poll_all();
-}
-
-std::optional<device::PcieThroughput> Hardware::throughput(const std::string& uuid) const {
-  const auto sample = counters_ ? counters_->last(uuid) : std::nullopt;
-  if (!sample || std::chrono::steady_clock::now() - sample->at > 3 * kCounterInterval) {
-    return std::nullopt;
-  }
-  return sample->throughput;
-}
-
-void Hardware::on_driver_event(const device::DeviceEvent& event) {
-  const auto id = id_of(event.gpu_uuid);
-  if (!id) return;
-  switch (event.kind) {
-    case device::DeviceEvent::Kind::kUnavailable:
-      set_health(*id, core::Health::kLost, cat("GPU ", event.gpu_uuid, " fell off the bus"));
-      break;
-    case device::DeviceEvent::Kind::kMigConfigChange:
-      if (!is_changing(*id)) poll(event.gpu_uuid);  // another program's change
-      break;
-    case device::DeviceEvent::Kind::kXid:
-      spdlog::warn("GPU {} reports Xid {}", id->value(), event.xid);
-      if (options_.fatal_xids.contains(event.xid)) {
-        spdlog::error(
-            "GPU {} cordoned: Xid {} is fatal. Reboot the node or run `tangram uncordon {}` to "
-            "return it to service.",
-            id->value(), event.xid, id->value());
-        engine_.post(Input{.event = core::GpuCordoned{*id}, .note = [gpu = *id](JobTable& records) {
-                             records.set_fact(xid_cordon_key(gpu), "yes");
-                           }});
-      }
-      poll(event.gpu_uuid);
-      break;
-  }
-}
-
 void Hardware::on_snapshot(const GpuSnapshot& snapshot) {
   auto known = std::ranges::find(gpus_, snapshot.gpu.uuid, &device::Gpu::uuid);
   if (known == gpus_.end()) return;
@@ -142,7 +90,7 @@ bool Hardware::is_known(core::GpuId id, const device::Instance& instance) const 
   const bool is_owned = owned_->has(device::location_of(instance));
   return std::ranges::any_of(engine_.scheduler().node().entries(id), [&](const core::Entry& e) {
     return placement == e.placement && e.physical() &&
-           (!is_owned || e.state != core::EntryState::kForeign);
+           (!is_owned || is_orphaned(instance) || e.state != core::EntryState::kForeign);
   });
 }
 
@@ -165,7 +113,7 @@ void Hardware::compare_foreign(core::GpuId id, const GpuSnapshot& snapshot) {
     const auto placement = placement_of(id, each);
     if (!placement) continue;  // unknown profile: the driver will refuse its slices
     if (is_known(id, each)) continue;
-    if (owned_->has(device::location_of(each))) {
+    if (owned_->has(device::location_of(each)) && !is_orphaned(each)) {
       remove_leftover(id, each);
     } else {
       spdlog::info("GPU {}: ignoring the foreign instance {} at {}", id.value(), each.profile,
@@ -194,8 +142,9 @@ void Hardware::compare_idle(core::GpuId id, const GpuSnapshot& snapshot) {
       }
       continue;
     }
-    const bool used = std::ranges::any_of(
-        snapshot.processes, [&](const device::Process& each) { return each.gi == at->gi; });
+    const bool used = is_orphaned(*at) ||
+                      std::ranges::any_of(snapshot.processes,
+                                          [&](const auto& each) { return each.gi == at->gi; });
     if (used) destroy_failed_.erase(entry.id.value());
     if (idle && used) engine_.post(core::InstanceQuarantined{id, entry.id});
     // An empty instance that could not be destroyed stays quarantined; the scheduler tries again.
@@ -209,23 +158,25 @@ void Hardware::compare_idle(core::GpuId id, const GpuSnapshot& snapshot) {
 void Hardware::compare_held(core::GpuId id, const GpuSnapshot& snapshot) {
   for (const core::Entry& entry : engine_.scheduler().node().entries(id)) {
     if (entry.state != core::EntryState::kHeld) continue;
-    if (!has_placement(id, snapshot, entry.placement)) report_held_lost(id, entry);
+    if (!has_placement(id, snapshot, entry.placement))
+      report_held_lost(id, entry, kRemovedByOthers);
   }
 }
 
 // The job that holds the instance, or its replica, has lost it; its run is ended once that is
 // durable.
-void Hardware::report_held_lost(core::GpuId id, const core::Entry& entry) {
+void Hardware::report_held_lost(core::GpuId id, const core::Entry& entry,
+                                const std::string& cause) {
   const core::Node& node = engine_.scheduler().node();
   const core::Job& job = node.job(entry.job);
   const std::string& profile = node.model(id).profile(entry.placement.profile).name;
-  const std::string why = cat("its instance is gone: another program removed the ", profile, " at ",
-                              int{entry.placement.start}, " from GPU ", id.value());
+  const std::string why = cat("its instance is gone: ", cause, " the ", profile, " at ",
+                              int{entry.placement.start}, " of GPU ", id.value());
   spdlog::error("job {}: {}", job.id.value(), why);
   instances_.erase(entry.id.value());
   const bool is_replica = job.moving() && job.replica.instance == entry.id;
   engine_.post(Input{.event = core::InstanceDestroyed{id, entry.id},
-                     .note =
+                     .edit_rows =
                          [job = job.id.value(), is_replica, why](JobTable& records) {
                            store::MoveRow* move = is_replica ? records.edit_move(job) : nullptr;
                            store::JobRow* row = is_replica ? nullptr : records.edit_job(job);

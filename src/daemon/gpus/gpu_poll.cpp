@@ -102,7 +102,7 @@ void Hardware::schedule_poll(const std::string& uuid) {
   PollState::GpuPoll& state = poll_state_->polls.at(uuid);
   state.is_in_flight = false;
   const bool soon = std::exchange(state.repeat, false) && engine_.store_error().empty();
-  state.next.expires_after(soon ? kRepollDelay : options_.observe_every);
+  state.next.expires_after(soon ? kRepollDelay : options_.poll_interval);
   state.next.async_wait([this, alive = alive_, uuid](const boost::system::error_code& stopped) {
     if (!stopped && *alive) poll(uuid);
   });

@@ -37,7 +37,7 @@ void Hardware::add_gpu(const device::Gpu& gpu, const std::vector<device::Instanc
   ids_[gpu.uuid] = id;
   store::GpuRow row{.gpu = id.value(), .uuid = gpu.uuid, .name = gpu.device_name};
   engine_.post(Input{.event = core::GpuAdded{gpu.model, {}},
-                     .note = [row](JobTable& records) { records.put(row); }});
+                     .edit_rows = [row](JobTable& records) { records.put(row); }});
   for (const device::Instance& each : present) {
     if (each.placement) engine_.post(core::ForeignSeen{id, *each.placement});
     // If Tangram created the instance after all, the next poll removes it.
@@ -96,7 +96,7 @@ void Hardware::reconcile_gpu(core::GpuId id, const device::Gpu& gpu, bool reboot
     const auto placement = placement_of(id, each);
     if (!placement) continue;
     if (!rebooted && is_known(id, each)) continue;
-    if (owned_->has(device::location_of(each))) {
+    if (owned_->has(device::location_of(each)) && !is_orphaned(each)) {
       remove_leftover(id, each);
     } else {
       engine_.post(core::ForeignSeen{id, *placement});
@@ -111,6 +111,10 @@ void Hardware::reconcile_entry(core::GpuId id, const device::Gpu& gpu, const cor
   const device::Instance* found = find_at(present, profile, entry.placement.start);
   const bool is_owned = found != nullptr && owned_->has(device::location_of(*found));
   if (is_owned) instances_.insert_or_assign(entry.id.value(), *found);
+  if (found != nullptr && is_orphaned(*found)) {
+    reconcile_orphaned(id, entry, *found);
+    return;
+  }
   switch (entry.state) {
     case core::EntryState::kReserved:
       return;
@@ -133,7 +137,7 @@ void Hardware::reconcile_entry(core::GpuId id, const device::Gpu& gpu, const cor
       if (!is_owned) forget_missing(id, entry.placement);
       return;
     case core::EntryState::kHeld:
-      if (found == nullptr) report_held_lost(id, entry);
+      if (found == nullptr) report_held_lost(id, entry, kRemovedByOthers);
       if (found != nullptr && !is_owned) {
         spdlog::error("GPU {}: the {} at {} is held by a job but not recorded as Tangram's",
                       id.value(), profile, found->start);

@@ -43,7 +43,11 @@ Result<std::unique_ptr<Hardware>> Hardware::open(boost::asio::io_context& loop, 
 
 Result<void> Hardware::initialize() {
   auto library = device::Library::open(options_.library);
-  if (!library) return std::unexpected(library.error());
+  if (!library) {  // of an emulator, the driver's error code says less
+    const auto why =
+        options_.emulated ? device::emulated_node_error(options_.library) : std::optional<Error>();
+    return std::unexpected(why.value_or(library.error()));
+  }
   library_ = *library;
   driver_ = library_->driver_version().value_or("unknown");
   auto gpus = device::list_gpus(*library_);
@@ -181,7 +185,7 @@ void Hardware::note_created(const core::CreateInstance& action, const device::In
                          .mig_uuid = instance.mig_uuid,
                          .created = Clock::wall()};
   engine_.post(Input{.event = core::InstanceCreated{action.gpu, action.instance},
-                     .note = [row = std::move(row)](JobTable& records) { records.put(row); }});
+                     .edit_rows = [row = std::move(row)](JobTable& records) { records.put(row); }});
 }
 
 // Records the failure as the reason of the job (or of its move) and posts ActionFailed: the
@@ -206,7 +210,7 @@ void Hardware::report_create_failure(const core::CreateInstance& action, const s
     if (move != nullptr) move->reason = why;
     if (row != nullptr) row->reason = why;
   };
-  engine_.post(Input{.event = event, .note = note});
+  engine_.post(Input{.event = event, .edit_rows = note});
 }
 
 // Updates the GPU's health if the failure was the GPU's.
@@ -222,6 +226,10 @@ void Hardware::destroy(const core::DestroyInstance& action) {
   const auto at = instances_.find(action.instance.value());
   if (at == instances_.end()) {  // already gone
     engine_.post(core::InstanceDestroyed{action.gpu, action.instance});
+    return;
+  }
+  if (is_orphaned(at->second)) {  // quarantined, and tried again later
+    report_destroy_failure(action);
     return;
   }
   ++changes_in_flight_[action.gpu.value()];

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -36,11 +37,11 @@ struct HardwareOptions {
   std::string library;     // path of libnvidia-ml.so.1
   std::string owned_file;  // records which instances Tangram created
   bool emulated = false;
-  bool enable_mig = false;                          // enable MIG mode on GPUs where it is off
-  std::chrono::milliseconds change_time{60'000};    // timeout of a change or a poll
-  std::chrono::milliseconds in_use_time{10'000};    // how long a change is retried while in use
-  std::chrono::milliseconds observe_every{10'000};  // poll interval
-  std::set<std::uint64_t> fatal_xids;               // these cordon the GPU
+  bool enable_mig = false;                        // enable MIG mode on GPUs where it is off
+  std::chrono::milliseconds change_time{60'000};  // timeout of a change or a poll
+  std::chrono::milliseconds in_use_time{10'000};  // how long a change is retried while in use
+  std::chrono::milliseconds poll_interval{10'000};
+  std::set<std::uint64_t> fatal_xids;  // these cordon the GPU
 };
 
 // Key of the stored fact that the GPU was cordoned by an Xid. A reboot undoes only such cordons.
@@ -69,10 +70,18 @@ class Hardware {
   Hardware(Hardware&&) = delete;
   Hardware& operator=(Hardware&&) = delete;
 
+  // The instances, by MIG UUID, of orphaned runs: they are neither
+  // destroyed nor handed out. Called before reconcile(), and again when such a run has ended; its
+  // instance is then free.
+  void set_orphaned(std::set<std::string> mig_uuids);
   // Compares the scheduler's state with the driver's and posts events and actions for every
   // difference; see gpu_recovery.cpp. `rebooted`: no earlier instance can exist any more. Called
   // once at start, before create(), destroy() and start_polling().
   void reconcile(bool rebooted);
+
+  // Takes the orphaned instances away from the jobs and leases that the store gives them to. Called
+  // once, when the events of the runs that have ended are posted, so that those end as they did.
+  void settle_orphaned();
 
   // Start the change on a worker; the result is posted to the engine as an event.
   void create(const core::CreateInstance& action);
@@ -81,7 +90,7 @@ class Hardware {
   // Starts listening to driver events and polling every GPU periodically.
   void start_polling();
   // A run on the GPU has ended: discards the result of a poll that began before.
-  void run_ended(core::GpuId gpu) { ++change_counts_[gpu.value()]; }
+  void on_run_ended(core::GpuId gpu) { ++change_counts_[gpu.value()]; }
   void set_fatal_xids(std::set<std::uint64_t> xids) { options_.fatal_xids = std::move(xids); }
 
   [[nodiscard]] const std::vector<device::Gpu>& gpus() const { return gpus_; }
@@ -143,7 +152,14 @@ class Hardware {
   void reconcile_gpu(core::GpuId id, const device::Gpu& gpu, bool rebooted);
   void reconcile_entry(core::GpuId id, const device::Gpu& gpu, const core::Entry& entry,
                        const std::vector<device::Instance>& present);
-  void forget_missing(core::GpuId id, const mig::Placement& placement);
+
+  // gpu_orphans.cpp: instances of orphaned runs
+  [[nodiscard]] bool is_orphaned(const device::Instance& instance) const {
+    return orphaned_.contains(instance.mig_uuid);
+  }
+  void reconcile_orphaned(core::GpuId id, const core::Entry& entry,
+                          const device::Instance& instance);
+  void take_orphaned(core::GpuId id, core::InstanceId instance);
 
   void on_created(const core::CreateInstance& action, device::Outcome<device::Instance> outcome);
   void on_destroyed(const core::DestroyInstance& action, device::Outcome<void> outcome);
@@ -154,6 +170,9 @@ class Hardware {
   void note_created(const core::CreateInstance& action, const device::Instance& instance);
   void report_create_failure(const core::CreateInstance& action, const std::string& why);
   void mark_gpu_failed(core::GpuId gpu, const device::Failure& failure);
+
+  // gpu_events.cpp: what the driver reports on its own
+  void on_driver_event(const device::DeviceEvent& event);
 
   // gpu_poll.cpp: each GPU is polled on its own
   void poll_all();
@@ -170,19 +189,21 @@ class Hardware {
   void compare_foreign(core::GpuId id, const GpuSnapshot& snapshot);
   void compare_idle(core::GpuId id, const GpuSnapshot& snapshot);
   void compare_held(core::GpuId id, const GpuSnapshot& snapshot);
-  void report_held_lost(core::GpuId id, const core::Entry& entry);
+  void forget_missing(core::GpuId id, const mig::Placement& placement);
+  void report_held_lost(core::GpuId id, const core::Entry& entry, const std::string& cause);
   void remove_leftover(core::GpuId id, const device::Instance& instance);
-  void set_health(core::GpuId id, core::Health health, const std::string& why);
-  void on_driver_event(const device::DeviceEvent& event);
-  [[nodiscard]] const device::Gpu* find(const std::string& uuid) const;
-  [[nodiscard]] bool is_changing(core::GpuId id) const;
-  [[nodiscard]] core::Health health_of(core::GpuId id) const;
   [[nodiscard]] bool is_known(core::GpuId id, const device::Instance& instance) const;
   [[nodiscard]] bool has_placement(core::GpuId id, const GpuSnapshot& snapshot,
                                    const mig::Placement& placement) const;
-  [[nodiscard]] device::Workers::Limits limits() const;
   [[nodiscard]] std::optional<mig::Placement> placement_of(core::GpuId id,
                                                            const device::Instance& instance) const;
+
+  // hardware.cpp: what is known of a GPU
+  void set_health(core::GpuId id, core::Health health, const std::string& why);
+  [[nodiscard]] const device::Gpu* find(const std::string& uuid) const;
+  [[nodiscard]] bool is_changing(core::GpuId id) const;
+  [[nodiscard]] core::Health health_of(core::GpuId id) const;
+  [[nodiscard]] device::Workers::Limits limits() const;
 
   boost::asio::io_context& loop_;
   Engine& engine_;
@@ -199,10 +220,13 @@ class Hardware {
   std::map<std::uint32_t, std::uint64_t> change_counts_;
   std::map<std::uint32_t, core::Health> health_;  // as last posted to the scheduler
   std::set<device::InstanceLocation> leftovers_;  // being removed
-  std::set<std::uint32_t> destroy_failed_;        // by InstanceId
-  std::set<std::uint32_t> releasing_;             // by GpuId; see release_missing()
-  std::unique_ptr<device::Workers> workers_;      // make changes
-  std::unique_ptr<device::Workers> pollers_;      // only read
+  std::set<std::string> orphaned_;                // MIG UUIDs; see set_orphaned()
+  // Orphaned instances that the scheduler has as held or idle, until settle_orphaned().
+  std::vector<std::pair<core::GpuId, core::InstanceId>> unsettled_;
+  std::set<std::uint32_t> destroy_failed_;    // by InstanceId
+  std::set<std::uint32_t> releasing_;         // by GpuId; see release_missing()
+  std::unique_ptr<device::Workers> workers_;  // make changes
+  std::unique_ptr<device::Workers> pollers_;  // only read
   std::unique_ptr<device::Events> events_;
   std::unique_ptr<device::ThroughputSampler> counters_;
   std::unique_ptr<PollState> poll_state_;

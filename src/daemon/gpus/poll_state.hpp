@@ -23,6 +23,9 @@ struct Hardware::PollState {
   std::size_t gpus_added = 0;            // including those posted and not applied yet
 };
 
+// Why an instance is gone that a job holds.
+inline constexpr const char* kRemovedByOthers = "another program removed";
+
 // The instance of `profile` that begins at memory slice `start`; null if there is none.
 [[nodiscard]] inline const device::Instance* find_at(const std::vector<device::Instance>& present,
                                                      const std::string& profile, unsigned start) {

@@ -109,7 +109,7 @@ std::shared_ptr<void> Leases::acquire(const Caller& caller, const api::LeaseRequ
 void Leases::update_request(std::uint64_t id, const api::LeaseRequest& request) {
   engine_.post(Input{
       .event = core::WakeUp{},
-      .note =
+      .edit_rows =
           [id, ttl = request.ttl, linger = request.linger, wait = request.wait](JobTable& records) {
             store::LeaseRow* lease = records.edit_lease(id);
             if (lease == nullptr) return;
@@ -125,7 +125,7 @@ void Leases::update_request(std::uint64_t id, const api::LeaseRequest& request) 
           }});
 }
 
-// Only admins may request a lease without an end, or one that watches a control group.
+// Only admins may request a lease without an end, or one that watches a cgroup.
 http::Answer<void> Leases::admit_privileges(const Caller& caller,
                                             const api::LeaseRequest& request) const {
   if (request.ttl == api::kNoEnd) {
@@ -137,7 +137,7 @@ http::Answer<void> Leases::admit_privileges(const Caller& caller,
     return std::unexpected(unservable(
         cat("cgroup must be a folder below ", cgroup_root(), ", not ", request.cgroup, ".")));
   }
-  return access_.require_admin(caller, "name the control group of a lease");
+  return access_.require_admin(caller, "name the cgroup of a lease");
 }
 
 http::Answer<std::uint64_t> Leases::find_or_submit(const Caller& caller,
@@ -162,10 +162,7 @@ http::Answer<std::uint64_t> Leases::find_or_submit(const Caller& caller,
                      " is open and has the profile ", row->profile, ", not ", *profile,
                      ". Release it first, or use another key.")));
   }
-  const auto admission = limits_.admit(caller, uid, *profile);
-  if (!admission) return std::unexpected(admission.error());
   store::JobRow row;
-  row.id = engine_.allocate_job_id();
   row.uid = uid;
   row.user = user_name(uid);
   row.kind = "lease";
@@ -176,6 +173,9 @@ http::Answer<std::uint64_t> Leases::find_or_submit(const Caller& caller,
   row.labels = api::labels_text(request.labels);
   row.state = api::name_of(api::JobState::kQueued);
   row.submitted = Clock::wall();
+  const auto admission = limits_.admit(caller, row);
+  if (!admission) return std::unexpected(admission.error());
+  row.id = engine_.allocate_job_id();
   submit(request, row, name, admission->over_limit);
   return row.id;
 }
@@ -215,10 +215,10 @@ void Leases::submit(const api::LeaseRequest& request, const store::JobRow& row,
   spec.movable = false;
   spec.restart = core::Restart::kNever;
   spec.over_limit = over_limit;
-  limits_.add_pending(row.id, row.uid, row.profile, over_limit);
+  limits_.add_pending(row, over_limit);
   if (!name.key.empty()) uncommitted_keys_[name] = row.id;
   engine_.post(Input{.event = core::JobSubmitted{spec},
-                     .note =
+                     .edit_rows =
                          [row, lease](JobTable& records) {
                            records.put(row);
                            records.put(lease);

@@ -101,7 +101,7 @@ class Leases {
   void update_request(std::uint64_t id, const api::LeaseRequest& request);
   [[nodiscard]] api::Problem ended_problem(const store::JobRow& row) const;
 
-  // leases_requests.cpp: clients that wait
+  // leases_waiters.cpp: clients that wait
   void on_waiter_gone(std::uint64_t id);
   void on_no_waiters(std::uint64_t id);
   void hold_place_for(std::uint64_t id);

@@ -1,4 +1,4 @@
-// See leases.hpp: hands the instance out and takes it back.
+// See leases.hpp: grants the instance and reclaims it.
 #include <algorithm>
 #include <ranges>
 
@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/text.hpp"
+#include "daemon/engine/run_end.hpp"
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/leases/lease_timers.hpp"
 #include "daemon/leases/leases.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kMaxCheckInterval{2'000};
 
-// The reason that lists the processes left in the instance, or in the lease's control group.
+// The reason that lists the processes left in the instance, or in the lease's cgroup.
 std::string why_occupied(const std::vector<unsigned>& pids, const std::string& where) {
   constexpr std::size_t kMaxNamed = 20;
   std::string list;
@@ -61,7 +62,7 @@ void Leases::start(const core::StartJob& action) {
     if (store::RunRow* row = records.edit_run(run)) row->started = now;
     if (store::JobRow* row = records.edit_job(id)) row->started = now;
   };
-  engine_.post(Input{.event = core::JobReady{action.job, action.run}, .note = note});
+  engine_.post(Input{.event = core::JobReady{action.job, action.run}, .edit_rows = note});
 }
 
 void Leases::stop(const core::StopJob& action) {
@@ -72,7 +73,7 @@ void Leases::stop(const core::StopJob& action) {
   check_vacated(action.job, action.run);
 }
 
-// The control group of the request, which only the store has; empty: none.
+// The cgroup of the request, which only the store has; empty: none.
 std::string Leases::cgroup_of(std::uint64_t id) {
   const auto stored = engine_.store().job(id);
   if (!stored || !*stored) return "";
@@ -108,10 +109,11 @@ void Leases::on_occupied(core::JobId job, core::RunId run, const std::string& wh
   Timers::Vacating& vacating = *timers_->vacating.at(run.value());
   if (std::exchange(vacating.why, why) != why) {
     spdlog::info("lease {}: {}", job.value(), why);
-    engine_.post(Input{.event = core::WakeUp{}, .note = [id = job.value(), why](JobTable& records) {
-                         store::JobRow* row = records.edit_job(id);
-                         if (row != nullptr && !row->over) row->reason = why;
-                       }});
+    engine_.post(
+        Input{.event = core::WakeUp{}, .edit_rows = [id = job.value(), why](JobTable& records) {
+                store::JobRow* row = records.edit_job(id);
+                if (row != nullptr && !row->over) row->reason = why;
+              }});
   }
   vacating.timer.expires_after(vacating.wait);
   vacating.wait = std::min(2 * vacating.wait, kMaxCheckInterval);
@@ -123,13 +125,12 @@ void Leases::on_occupied(core::JobId job, core::RunId run, const std::string& wh
 
 void Leases::on_vacated(core::JobId job, core::RunId run, core::GpuId gpu) {
   timers_->vacating.erase(run.value());
-  hardware_.run_ended(gpu);
+  hardware_.on_run_ended(gpu);
   engine_.post(Input{.event = core::JobExited{job, run, true},
-                     .note = [id = run.value()](JobTable& records) {
+                     .edit_rows = [id = run.value()](JobTable& records) {
                        store::RunRow* row = records.edit_run(id);
                        if (row == nullptr || row->over) return;
-                       row->over = true;
-                       row->ended = Clock::wall();
+                       daemon::end_run(*row, {}, read_clocks());
                      }});
 }
 
@@ -138,11 +139,10 @@ void Leases::end_run(const store::JobRow& row) {
   const store::RunRow* run = row.run ? engine_.records().run(*row.run) : nullptr;
   if (run == nullptr || run->over) return;
   timers_->vacating.erase(run->run);
-  engine_.post(Input{.event = core::WakeUp{}, .note = [id = run->run](JobTable& records) {
+  engine_.post(Input{.event = core::WakeUp{}, .edit_rows = [id = run->run](JobTable& records) {
                        store::RunRow* open = records.edit_run(id);
                        if (open == nullptr || open->over) return;
-                       open->over = true;
-                       open->ended = Clock::wall();
+                       daemon::end_run(*open, {}, read_clocks());
                      }});
 }
 
@@ -157,7 +157,7 @@ void Leases::recover(bool rebooted) {
 // The clients that waited for it were disconnected by the restart: gives them time to come back.
 void Leases::keep_waiting(std::uint64_t id) {
   engine_.post(Input{.event = core::WakeUp{},
-                     .note =
+                     .edit_rows =
                          [id](JobTable& records) {
                            store::LeaseRow* row = records.edit_lease(id);
                            if (row == nullptr) return;
@@ -178,7 +178,7 @@ void Leases::keep_waiting(std::uint64_t id) {
 // Its holder could not renew it while no daemon ran.
 void Leases::extend_granted(std::uint64_t id) {
   engine_.post(Input{.event = core::WakeUp{},
-                     .note =
+                     .edit_rows =
                          [id](JobTable& records) {
                            const auto soon = Clock::since_boot() + kRecoveryGrace;
                            store::LeaseRow* row = records.edit_lease(id);
@@ -197,7 +197,7 @@ void Leases::extend_granted(std::uint64_t id) {
 void Leases::recover(const core::Job& job, bool rebooted) {
   const std::uint64_t id = job.id.value();
   const store::LeaseRow* lease = engine_.records().lease(id);
-  if (rebooted) {  // a granted lease ends with its GPU; see Daemon
+  if (rebooted) {  // a granted lease ends with its GPU; see Daemon::suspend_gpus()
     if (job.main.run == core::kNoRun) end(id, "the node was rebooted");
     return;
   }

@@ -29,7 +29,7 @@ void Leases::release(const Caller& caller, std::uint64_t id, const ReleaseReply&
   Input input{.event = core::WakeUp{}};
   if (ending_.insert(id).second) {  // its holder has lost it from now on
     input.event = core::JobCancelled{core::JobId(id)};
-    input.note = [id](JobTable& records) {
+    input.edit_rows = [id](JobTable& records) {
       store::JobRow* job = records.edit_job(id);
       if (job != nullptr && !job->over) job->reason = "released";
     };

@@ -36,7 +36,7 @@ void Leases::renew(const Caller& caller, std::uint64_t id,
   ++renewals_in_flight_[id];
   engine_.post(Input{
       .event = core::WakeUp{},
-      .note =
+      .edit_rows =
           [id, ttl](JobTable& records) {
             store::LeaseRow* lease = records.edit_lease(id);
             if (lease == nullptr) return;
@@ -116,7 +116,7 @@ void Leases::extend_deadlines() {
   ++extensions_in_flight_;
   const auto written = std::make_shared<decltype(unsaved_renewals_)>();
   engine_.post(Input{.event = core::WakeUp{},
-                     .note =
+                     .edit_rows =
                          [this, alive = alive_, written](JobTable& records) {
                            if (!*alive) return;
                            *written = unsaved_renewals_;
@@ -195,7 +195,7 @@ void Leases::end_expired(Micros now, std::optional<Micros>& next) {
       const auto ttl = std::chrono::duration_cast<std::chrono::milliseconds>(lease.ttl);
       end(id, cat("it was not renewed within ", api::duration_text(ttl)));
     } else {
-      end(id, "no room became free in time and the request was not repeated");
+      end(id, "no free slot in time, and the request was not repeated");
     }
   }
 }
@@ -203,7 +203,7 @@ void Leases::end_expired(Micros now, std::optional<Micros>& next) {
 void Leases::end(std::uint64_t id, const std::string& reason) {
   if (!ending_.insert(id).second) return;
   engine_.post(Input{.event = core::JobCancelled{core::JobId(id)},
-                     .note =
+                     .edit_rows =
                          [id, reason](JobTable& records) {
                            store::JobRow* row = records.edit_job(id);
                            if (row != nullptr && !row->over) row->reason = reason;

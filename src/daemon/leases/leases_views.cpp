@@ -77,14 +77,15 @@ http::Answer<std::vector<api::LeaseView>> Leases::list_by_key(const Caller& call
                                                               std::uint32_t uid) {
   if (auto admitted = access_.admit(caller); !admitted) return std::unexpected(admitted.error());
   std::vector<api::LeaseView> views;
+  std::vector<api::LeaseView> of_others;
   const Views::Queue queue = views_.queue();
   for (const auto& [id, lease] : engine_.records().leases()) {
     if (lease.key != key || !is_open(id)) continue;
     const store::JobRow& row = *engine_.records().job(id);
-    if (row.uid == uid) views.push_back(make_view(caller, row, lease, queue));
+    if (row.uid != uid) continue;
+    (lease.taker == caller.uid ? views : of_others).push_back(make_view(caller, row, lease, queue));
   }
-  std::ranges::stable_partition(
-      views, [&](const api::LeaseView& each) { return each.taker_uid == caller.uid; });
+  views.insert(views.end(), of_others.begin(), of_others.end());
   if (!views.empty()) return views;
   return std::unexpected(
       missing(cat("user ", uid, " has no open lease with the key ", tangram::quoted(key), ".")));

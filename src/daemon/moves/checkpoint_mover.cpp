@@ -1,11 +1,8 @@
 // See checkpoint_mover.hpp.
 #include "daemon/moves/checkpoint_mover.hpp"
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <string>
-#include <unistd.h>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -16,19 +13,13 @@
 #include "api/job.hpp"
 #include "base/text.hpp"
 #include "daemon/engine/crash_point.hpp"
-#include "daemon/runs/checkpoint_folder.hpp"
+#include "daemon/runs/checkpoint_files.hpp"
 #include "daemon/runs/supervisor.hpp"
 
 namespace tangram::daemon {
 namespace {
 
 constexpr std::chrono::milliseconds kPollInterval{20};
-
-Result<void> remove_marker(const std::string& folder, const char* file) {
-  const std::string path = cat(folder, "/", file);
-  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-  return failed(cat("cannot remove ", tangram::quoted(path), ": ", std::strerror(errno), "."));
-}
 
 }  // namespace
 
@@ -38,6 +29,7 @@ struct CheckpointMover::Request {
   core::JobId job;
   core::RunId original;
   std::string folder;
+  std::uint32_t uid = 0;
   int signal = 0;
   std::chrono::milliseconds time{0};
   std::chrono::steady_clock::time_point until;
@@ -66,6 +58,7 @@ void CheckpointMover::prepare(const core::StartJob& replica, core::RunId origina
     return;
   }
   request->folder = info->checkpoint;
+  request->uid = info->uid;
   request->signal = info->options.signal;
   request->time = info->options.deadline;
   // The original may be frozen by a move that an earlier daemon began; it must run to save its
@@ -88,14 +81,26 @@ bool CheckpointMover::is_current(const RequestPtr& request) const {
 
 void CheckpointMover::request_checkpoint(const RequestPtr& request) {
   if (!is_current(request)) return;
-  if (const auto removed = remove_marker(request->folder, kSavedFile); !removed) {
-    finish(request, removed);
-    return;
-  }
-  supervisor_.request_checkpoint(request->original, request->signal,
-                                 [this, alive = alive_, request](const Result<void>& sent) {
-                                   if (*alive) on_signal_sent(request, sent);
-                                 });
+  remove_marker(request, kSavedFile, [this, request](const Result<void>& removed) {
+    if (!removed) {
+      finish(request, removed);
+      return;
+    }
+    supervisor_.request_checkpoint(request->original, request->signal,
+                                   [this, alive = alive_, request](const Result<void>& sent) {
+                                     if (*alive) on_signal_sent(request, sent);
+                                   });
+  });
+}
+
+// Calls `then` unless the move was rolled back meanwhile.
+void CheckpointMover::remove_marker(const RequestPtr& request, const char* file,
+                                    std::function<void(const Result<void>&)> then) {
+  supervisor_.checkpoint_files().remove(
+      request->uid, request->folder, file,
+      [this, alive = alive_, request, then = std::move(then)](const Result<void>& removed) {
+        if (*alive && is_current(request)) then(removed);
+      });
 }
 
 void CheckpointMover::on_signal_sent(const RequestPtr& request, const Result<void>& sent) {
@@ -112,7 +117,19 @@ void CheckpointMover::on_signal_sent(const RequestPtr& request, const Result<voi
 // Polls, because not every file system reports changes (inotify). A poll is cheap.
 void CheckpointMover::poll_saved(const RequestPtr& request) {
   if (!is_current(request)) return;
-  if (Supervisor::has_announced(request->folder, kSavedFile)) {
+  supervisor_.checkpoint_files().look_for(
+      request->uid, request->folder, kSavedFile,
+      [this, alive = alive_, request](const Result<bool>& found) {
+        if (*alive && is_current(request)) on_looked_for_saved(request, found);
+      });
+}
+
+void CheckpointMover::on_looked_for_saved(const RequestPtr& request, const Result<bool>& found) {
+  if (!found) {
+    finish(request, std::unexpected(found.error()));
+    return;
+  }
+  if (*found) {
     crash_after_action("checkpoint-saved");
     freeze(request);
     return;
@@ -137,9 +154,14 @@ void CheckpointMover::freeze(const RequestPtr& request) {
   supervisor_.freeze(
       request->original, true, [this, alive = alive_, request](const Result<void>& frozen) {
         if (!*alive || !is_current(request)) return;
-        if (frozen) crash_after_action("frozen");
+        if (!frozen) {
+          finish(request, frozen);
+          return;
+        }
+        crash_after_action("frozen");
         // Only now: the original, too, may have announced that it resumed.
-        finish(request, frozen ? remove_marker(request->folder, kResumedFile) : frozen);
+        remove_marker(request, kResumedFile,
+                      [this, request](const Result<void>& removed) { finish(request, removed); });
       });
 }
 

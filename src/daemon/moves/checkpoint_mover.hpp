@@ -7,6 +7,7 @@
 // thawed. A successor that has resumed is never followed by its original, which would repeat work.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -41,7 +42,10 @@ class CheckpointMover : public Mover {
   [[nodiscard]] bool is_current(const RequestPtr& request) const;
   void request_checkpoint(const RequestPtr& request);
   void on_signal_sent(const RequestPtr& request, const Result<void>& sent);
+  void remove_marker(const RequestPtr& request, const char* file,
+                     std::function<void(const Result<void>&)> then);
   void poll_saved(const RequestPtr& request);
+  void on_looked_for_saved(const RequestPtr& request, const Result<bool>& found);
   void freeze(const RequestPtr& request);
   void finish(const RequestPtr& request, const Result<void>& result);
 

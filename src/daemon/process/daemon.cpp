@@ -31,6 +31,7 @@
 #include "daemon/moves/checkpoint_mover.hpp"
 #include "daemon/moves/replica_mover.hpp"
 #include "daemon/process/daemon_parts.hpp"
+#include "daemon/process/supervisor_options.hpp"
 #include "daemon/runs/cgroups.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/service/api_service.hpp"
@@ -45,8 +46,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kTrimInterval{60'000};
-constexpr std::chrono::milliseconds kTrimMoreInterval{200};  // while more is due
 constexpr std::size_t kReservedFds = 256;
 constexpr std::chrono::milliseconds kStopTimeout{1'000};  // for pending answers
 constexpr std::chrono::milliseconds kStopPollInterval{5};
@@ -64,19 +63,6 @@ Result<void> make_folder(const std::string& path, fs::perms mode) {
                     error ? error.message() : "exists and is not a directory", "."));
 }
 
-SupervisorOptions supervisor_options(const Config& config) {
-  SupervisorOptions options;
-  options.runs = config.state_dir + "/runs";
-  options.checkpoints = config.state_dir + "/checkpoints";
-  options.grace = config.grace;
-  options.start_time = config.start_time;
-  options.log_bytes = config.log_bytes;
-  options.log_files = config.log_files;
-  options.first_port = config.first_port;
-  options.last_port = config.last_port;
-  return options;
-}
-
 }  // namespace
 
 Daemon::Daemon(Config config, std::optional<std::string> config_path)
@@ -89,10 +75,11 @@ Daemon::~Daemon() = default;
 Result<void> Daemon::run() {
   fd_limit_ = raise_fd_limit();
   if (auto opened = open(); !opened) return opened;
+  if (auto found = parts_->supervisor->find_orphans(); !found) return found;
   reconcile();
   parts_->hardware->start_polling();
   if (auto opened = open_server(); !opened) return opened;
-  schedule_trim(kTrimInterval);
+  schedule_retention(kRetentionInterval);
   feed_watchdog();
   sd_notify(0, "READY=1");
   spdlog::info("tangramd {} ready: {} GPUs, socket {}", TANGRAM_VERSION,
@@ -103,7 +90,8 @@ Result<void> Daemon::run() {
     return {};
   }
   parts_->engine->close();
-  parts_->store.reset();
+  parts_->api.reset();    // its connection to the store closes first:
+  parts_->store.reset();  // the last one to close leaves no WAL behind
   spdlog::info("shutting down; jobs keep running");
   return {};
 }
@@ -171,7 +159,7 @@ Result<void> Daemon::open() {
   parts_->api = *std::move(api);
   // The first input, retried until the store can be written: the node's name finds what is left of
   // jobs, and the boot id detects a reboot.
-  parts_->engine->post(Input{.event = core::WakeUp{}, .note = [node](JobTable& records) {
+  parts_->engine->post(Input{.event = core::WakeUp{}, .edit_rows = [node](JobTable& records) {
                                records.set_fact("node", node);
                                records.set_fact("boot", os::boot_id());
                              }});
@@ -198,8 +186,8 @@ Result<void> Daemon::open_store() {
   if (auto synced = syncer->sync(); !synced) return synced;
   parts_->engine = std::make_unique<Engine>(
       parts_->loop, *parts_->store,
-      SyncThread::Work{.sync = [syncer] { return syncer->sync(); },
-                       .checkpoint = [syncer] { return syncer->checkpoint(); }});
+      FsyncThread::Work{.sync = [syncer] { return syncer->sync(); },
+                        .checkpoint = [syncer] { return syncer->checkpoint(); }});
   return parts_->engine->load(config_.tuning);
 }
 
@@ -210,7 +198,7 @@ Result<void> Daemon::open_hardware(const std::string& library) {
                           .enable_mig = config_.enable_mig,
                           .change_time = config_.change_time,
                           .in_use_time = config_.in_use_time,
-                          .observe_every = config_.observe_every,
+                          .poll_interval = config_.observe_every,
                           .fatal_xids = config_.fatal_xids};
   auto opened = Hardware::open(parts_->loop, *parts_->engine, std::move(options));
   if (!opened) {
@@ -223,15 +211,14 @@ Result<void> Daemon::open_hardware(const std::string& library) {
 }
 
 Result<void> Daemon::open_supervisor(const std::string& library, const std::string& node) {
-  auto cgroups = find_cgroups(config_.cgroup, node);
-  if (!cgroups) return std::unexpected(cgroups.error());
-  parts_->cgroups = *std::move(cgroups);
-  SupervisorOptions options = supervisor_options(config_);
   const auto shim = os::find_installed("tangram-shim", "libexec/tangram/tangram-shim");
   if (!shim) return std::unexpected(shim.error());
+  auto cgroups = find_cgroups(config_.cgroup, node, *shim);
+  if (!cgroups) return std::unexpected(cgroups.error());
+  parts_->cgroups = *std::move(cgroups);
+  SupervisorOptions options = supervisor_options(config_, parts_->cgroups);
   options.shim = *shim;
   options.node = node;
-  options.cgroup = parts_->cgroups.folder;
   if (!config_.emulate.empty()) {
     options.emulated = {{"TANGRAM_NVML", library},
                         {"TANGRAM_EMULATE", config_.emulate},
@@ -258,6 +245,7 @@ Result<void> Daemon::open_movers() {
                     .idle = config_.endpoints.idle,
                     .most_connections = config_.endpoints.most_connections};
   options.start_time = config_.start_time;
+  options.scope = parts_->cgroups.scope;
   parts_->endpoints =
       std::make_unique<Endpoints>(parts_->loop, *parts_->engine, std::move(options));
   parts_->replica_mover = std::make_unique<ReplicaMover>(parts_->loop, *parts_->endpoints);
@@ -282,10 +270,10 @@ void Daemon::apply_configured_tuning() {
   const bool is_current = parts_->engine->scheduler().node().tuning() == config_.tuning;
   const auto note = [configured](JobTable& records) { records.set_fact("tuning", configured); };
   if (is_current) {
-    parts_->engine->post(Input{.event = core::WakeUp{}, .note = note});
+    parts_->engine->post(Input{.event = core::WakeUp{}, .edit_rows = note});
   } else {
     parts_->engine->post(
-        Input{.event = core::TuningChanged{config_.tuning, *policies}, .note = note});
+        Input{.event = core::TuningChanged{config_.tuning, *policies}, .edit_rows = note});
   }
 }
 
@@ -327,13 +315,14 @@ void Daemon::reload() {
   config_.tuning = next->tuning;
   config_.fatal_xids = next->fatal_xids;
   config_.retention = next->retention;
+  config_.lost_found_days = next->lost_found_days;
   config_.admins = next->admins;
   config_.only_admins_submit = next->only_admins_submit;
   config_.limits = next->limits;
   config_.linger = next->linger;
   parts_->api->reload(config_);
   parts_->hardware->set_fatal_xids(next->fatal_xids);
-  parts_->supervisor->set_defaults(supervisor_options(*next));
+  parts_->supervisor->set_defaults(supervisor_options(*next, parts_->cgroups));
   apply_configured_tuning();
   const Tcp& tcp = next->tcp.listen.empty() ? config_.tcp : next->tcp;
   if (const auto renewed = parts_->server->reload_keys(tcp.certificate, tcp.key); !renewed) {
@@ -359,39 +348,6 @@ void Daemon::stop_when_idle(std::chrono::steady_clock::time_point deadline, bool
   parts_->stopping.expires_after(kStopPollInterval);
   parts_->stopping.async_wait([this, deadline, is_idle](const boost::system::error_code& error) {
     if (!error) stop_when_idle(deadline, is_idle);
-  });
-}
-
-void Daemon::schedule_trim(std::chrono::milliseconds delay) {
-  parts_->trim.expires_after(delay);
-  parts_->trim.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    parts_->engine->between_batches([this] { trim(); });
-  });
-}
-
-void Daemon::trim() {
-  const auto now = parts_->wall_clock_guard.check(Clock::wall(), Clock::since_boot());
-  const auto trimmed = parts_->store->apply_retention(config_.retention, now);
-  if (!trimmed) {
-    spdlog::error("{}", trimmed.error().message);
-  } else if (!trimmed->runs.empty() || !trimmed->jobs.empty() || trimmed->more) {
-    // The folders are removed once the deletion of their rows is durable.
-    parts_->engine->post(
-        Input{.event = core::WakeUp{}, .done = [this, removed = *trimmed](const Result<void>&) {
-                parts_->supervisor->remove_folders(removed);
-              }});
-  }
-  schedule_trim(trimmed && trimmed->more ? kTrimMoreInterval : kTrimInterval);
-}
-
-void Daemon::feed_watchdog() {
-  std::uint64_t every_us = 0;
-  if (sd_watchdog_enabled(0, &every_us) <= 0) return;
-  sd_notify(0, "WATCHDOG=1");
-  parts_->watchdog.expires_after(std::chrono::microseconds(every_us / 2));
-  parts_->watchdog.async_wait([this](const boost::system::error_code& error) {
-    if (!error) feed_watchdog();
   });
 }
 

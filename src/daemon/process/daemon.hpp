@@ -1,6 +1,6 @@
-// Daemon: all parts together, from opening the store to the end of the event loop. Startup order:
-// the stored state, then the actual state (driver, shims), then reconciling the two, and only then
-// clients. Jobs keep running when the daemon ends, for whatever reason.
+// Daemon: creates all parts of tangramd, connects them and runs the event loop. At the start it
+// loads the stored state, reads the actual one (driver, shims), reconciles the two, and accepts
+// clients only then. Jobs keep running when the daemon ends, for whatever reason.
 #pragma once
 
 #include <chrono>
@@ -48,14 +48,16 @@ class Daemon {
   void reload();
   void stop();
   void stop_when_idle(std::chrono::steady_clock::time_point deadline, bool was_idle);
-  void trim();
-  void schedule_trim(std::chrono::milliseconds delay);
+  // maintenance.cpp
+  static constexpr std::chrono::milliseconds kRetentionInterval{60'000};
+  void schedule_retention(std::chrono::milliseconds delay);
+  void apply_retention();
   void feed_watchdog();
 
   Config config_;
   std::optional<std::string> config_path_;
   FdLimit fd_limit_ = {};
-  std::string applied_tuning_;  // of the configuration, when it was last applied, as JSON
+  std::string applied_tuning_;  // the configuration's, as JSON, when it was last applied
   std::unique_ptr<Parts> parts_;
 };
 

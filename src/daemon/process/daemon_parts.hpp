@@ -32,7 +32,7 @@ class Supervisor;
 struct Daemon::Parts {
   boost::asio::io_context loop{1};
   boost::asio::signal_set signals{loop};
-  boost::asio::steady_timer trim{loop};
+  boost::asio::steady_timer retention{loop};
   WallClockGuard wall_clock_guard;
   boost::asio::steady_timer watchdog{loop};
   boost::asio::steady_timer stopping{loop};

@@ -24,6 +24,7 @@ bool Daemon::was_rebooted() const {
   const auto boot = facts.find("boot");
   if (boot == facts.end()) return false;
   if (boot->second != os::boot_id()) return true;
+  if (parts_->supervisor->orphan_count() > 0) return false;  // the store is an older one
   bool had_runs = false;
   for (const auto& [id, run] : parts_->engine->records().runs()) {
     if (run.over) continue;
@@ -42,6 +43,10 @@ bool Daemon::was_rebooted() const {
 void Daemon::reconcile() {
   set_executors();
   Leases& leases = parts_->api->leases();
+  parts_->endpoints->has_orphan_of = [this](std::uint64_t job) {
+    return parts_->supervisor->has_orphan_of(job);
+  };
+  parts_->supervisor->on_orphans_changed = [this] { parts_->endpoints->end_orphans(); };
   // Before runs are recovered: a switch that was in progress is requested from an endpoint again.
   parts_->endpoints->recover();
   parts_->hardware->on_gpu_lost = [this](core::GpuId gpu) { parts_->supervisor->end_runs_on(gpu); };
@@ -60,6 +65,7 @@ void Daemon::reconcile() {
     parts_->supervisor->recover_runs(false);
     leases.recover(false);
   }
+  parts_->hardware->settle_orphaned();
   apply_configured_tuning();
   parts_->engine->rearm_wakeup();
 }
@@ -88,7 +94,7 @@ void Daemon::set_executors() {
   parts_->engine->set_executors(std::move(executors),
                                 [this](const std::vector<std::uint64_t>& jobs) {
                                   parts_->endpoints->on_jobs_changed(jobs);
-                                  parts_->api->changed(jobs);
+                                  parts_->api->on_jobs_changed(jobs);
                                 });
 }
 
@@ -123,7 +129,7 @@ void Daemon::end_all_runs() {
       if (store::JobRow* job = records.edit_job(run->job)) job->reason = run->reason;
     }
   };
-  parts_->engine->post(Input{.event = core::WakeUp{}, .note = note});
+  parts_->engine->post(Input{.event = core::WakeUp{}, .edit_rows = note});
 }
 
 }  // namespace tangram::daemon

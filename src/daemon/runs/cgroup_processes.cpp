@@ -47,8 +47,7 @@ Result<std::vector<unsigned>> processes_in_cgroup(const std::string& folder) {
       if (!at->is_symlink(gone) && at->is_directory(gone)) groups.push_back(at->path());
     }
     if (error && !is_gone(error)) {
-      return failed(
-          cat("cannot read the control group ", group.string(), ": ", error.message(), "."));
+      return failed(cat("cannot read the cgroup ", group.string(), ": ", error.message(), "."));
     }
   }
   std::ranges::sort(pids);

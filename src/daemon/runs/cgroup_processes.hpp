@@ -1,4 +1,4 @@
-// The processes of a foreign control group: that of a batch system's job which holds a lease.
+// Lists the processes in the cgroup of another scheduler's job (e.g. Slurm's) that holds a lease.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tangram::daemon {
 
-// The mount point of control groups: /sys/fs/cgroup, or TANGRAM_CGROUP_ROOT (for tests).
+// The mount point of cgroups: /sys/fs/cgroup, or TANGRAM_CGROUP_ROOT (for tests).
 [[nodiscard]] std::string cgroup_root();
 
 // The sorted pids in the group and in all groups below it; none if the group does not exist.

@@ -1,4 +1,4 @@
-// Reads control groups: folders with the same files.
+// Reads cgroups: folders with the same files.
 #include "daemon/runs/cgroup_processes.hpp"
 
 #include <filesystem>

@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/text.hpp"
+#include "daemon/runs/checkpoint_files.hpp"
 
 namespace tangram::daemon {
 
@@ -36,20 +37,6 @@ Result<bool> has_checkpoint(const std::string& folder) {
   if (!error) return false;
   return failed(cat("cannot read the checkpoint folder ", tangram::quoted(folder), ": ",
                     error.message(), "."));
-}
-
-void remove_saved_marker(const std::string& folder) {
-  const std::string path = cat(folder, "/", kSavedFile);
-  if (unlink(path.c_str()) == 0 || errno == ENOENT) return;
-  spdlog::error("cannot remove {}: {}", path, std::strerror(errno));
-}
-
-void remove_checkpoints(const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    fs::remove_all(folder, error);
-    if (error) spdlog::error("cannot remove the checkpoint folder {}: {}", folder, error.message());
-  }
 }
 
 }  // namespace tangram::daemon

@@ -6,23 +6,15 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/error.hpp"
 
 namespace tangram::daemon {
-
-inline constexpr const char* kSavedFile = "saved";
-inline constexpr const char* kResumedFile = "resumed";
 
 // All functions block.
 [[nodiscard]] Result<void> make_checkpoint_folder(const std::string& folder, std::uint32_t uid,
                                                   std::uint32_t gid);
 // Whether it contains anything but the marker files.
 [[nodiscard]] Result<bool> has_checkpoint(const std::string& folder);
-// Removes the marker file "saved": the move was rolled back, so the job may continue.
-void remove_saved_marker(const std::string& folder);
-
-void remove_checkpoints(const std::vector<std::string>& folders);
 
 }  // namespace tangram::daemon

@@ -8,8 +8,8 @@
 namespace tangram::daemon {
 
 std::optional<std::uint16_t> PortAllocator::find_free(PortRange range, const JobTable& records) {
-  const auto unused = find(range, records, is_port_unused);
-  return unused ? unused : find(range, records, is_port_free);
+  const auto unused = find(range, records, is_port_unbound);
+  return unused ? unused : find(range, records, has_no_listener);
 }
 
 std::optional<std::uint16_t> PortAllocator::find(PortRange range, const JobTable& records,

@@ -1,7 +1,7 @@
 // PortAllocator: chooses ports from a configured range, one after another, for runs and endpoints.
-// A port that belongs to an active job or run is taken even if no process listens on it. A port to
-// which any socket is bound is chosen only if there is no other: its owner may listen there before
-// the run does.
+// A port that belongs to an active job or run is taken even if no process listens on it. A port
+// that is bound but has no listener is the last choice: its owner may listen there before the run
+// does.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct PortRange {
 
 class PortAllocator {
  public:
-  // A port of `range` that no active row of `records` has and that can be bound now (with
-  // SO_REUSEADDR, if all are in use or were just now); nullopt: none.
+  // Returns a port of `range` that no active row of `records` has: one to which no socket is bound,
+  // else one without a listener. nullopt: all are taken.
   [[nodiscard]] std::optional<std::uint16_t> find_free(PortRange range, const JobTable& records);
 
  private:

@@ -1,7 +1,8 @@
 // ReadinessProbe: one attempt to find out whether a service is ready, by a TCP connection to its
 // port on the loopback address or by an HTTP GET. Runs on `loop` and calls back once, within
 // `timeout`. Before a service is ready anybody may listen on its port: a connection counts, and
-// anything is sent over it, only if the socket that accepted it is the service's user's.
+// anything is sent over it, only if the socket that accepted it belongs to the user whom
+// the service runs as.
 #pragma once
 
 #include <chrono>

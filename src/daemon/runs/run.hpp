@@ -23,7 +23,7 @@ namespace tangram::daemon {
 struct Run {
   explicit Run(boost::asio::io_context& loop) : timer(loop), stop_timer(loop), freeze_timer(loop) {}
 
-  core::JobId job;  // 0: an orphan, which no job accounts for
+  core::JobId job;  // 0: no job accounts for it
   core::RunId run;
   core::GpuId gpu;
   core::InstanceId instance;
@@ -33,10 +33,12 @@ struct Run {
   api::RunSpec spec;
   std::uint32_t uid = 0;
   api::JobKind kind = api::JobKind::kBatch;
+  bool is_orphan = false;    // it has no job in the store; see supervisor_orphans.cpp
   bool is_replica = false;   // started as a replica; since then it may have replaced the original
   bool has_request = false;  // load_request() succeeded; else the run is only watched
   bool is_direct = true;     // clients connect to it, not to an endpoint
   api::MoveMethod way = api::MoveMethod::kNever;
+  bool is_looking_for_resumed = false;  // the answer continues poll_resumed()
   bool is_frozen = false;         // a freeze was requested and no thaw has been confirmed since
   bool takes_checkpoint = false;  // its shim knows the request "checkpoint"
   api::MoveOptions move;
@@ -53,6 +55,7 @@ struct Run {
     kSealing,   // a later start is being prevented; see shim::seal_run_folder()
     kLinked,    // connected to its shim, or reconnecting
     kKilling,   // its shim is gone; its processes are being killed
+    kEnding,    // it has ended; whether it had resumed from a checkpoint is being looked at
     kGone,
   };
   Phase phase = Phase::kWaiting;
@@ -68,6 +71,7 @@ struct Run {
   int attempts = 0;                        // to start it
   std::optional<store::WallTime> started;  // as reported by its shim
   std::chrono::steady_clock::time_point wanted_since = std::chrono::steady_clock::now();
+  std::optional<std::chrono::steady_clock::time_point> exec_until;  // its program is executed
   std::optional<std::chrono::steady_clock::time_point> probe_until;
   std::uint64_t probe_number = 0;
   std::unique_ptr<ControlLink> link;

@@ -16,6 +16,7 @@
 
 #include "base/text.hpp"
 #include "daemon/engine/crash_point.hpp"
+#include "daemon/runs/systemd_scope.hpp"
 #include "endpoint/process/folder.hpp"
 #include "os/descriptor.hpp"
 #include "shim/run_folder.hpp"
@@ -48,7 +49,8 @@ std::string read_line(int fd, std::chrono::milliseconds time) {
 }
 
 // Starts the program with the writing end of the pipe as its only extra descriptor.
-int spawn(std::string name, const std::string& program, const std::string& folder, int ready) {
+int spawn(std::string name, const std::string& program, const std::string& folder, int ready,
+          pid_t& pid) {
   std::string fd_text = std::to_string(kReadyFd);
   std::string option = "--ready-fd";
   std::string where = folder;
@@ -71,7 +73,6 @@ int spawn(std::string name, const std::string& program, const std::string& folde
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  pid_t pid = 0;
   const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments.data(),
                                 environment.data());
   posix_spawnattr_destroy(&attributes);
@@ -85,7 +86,10 @@ struct Started {
 };
 
 Result<Started> start(const char* name, const std::string& program, const std::string& folder,
-                      std::chrono::milliseconds time) {
+                      std::chrono::milliseconds time, SystemdScope* scope) {
+  if (scope != nullptr) {
+    if (const auto ready = scope->ensure(); !ready) return std::unexpected(ready.error());
+  }
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return failed(cat("cannot start ", name, ": ", std::strerror(errno), "."));
@@ -94,10 +98,12 @@ Result<Started> start(const char* name, const std::string& program, const std::s
   os::Descriptor writing(ends[1]);
   // dup2 onto itself would keep it close-on-exec.
   if (writing.get() == kReadyFd) writing = os::Descriptor(fcntl(kReadyFd, F_DUPFD_CLOEXEC, 10));
-  const int error = spawn(name, program, folder, writing.get());
+  pid_t pid = 0;
+  const int error = spawn(name, program, folder, writing.get(), pid);
   if (error != 0) {
     return failed(cat("cannot start ", tangram::quoted(program), ": ", std::strerror(error), "."));
   }
+  if (scope != nullptr) scope->add(pid);
   crash_after_action("spawned");
   writing = os::Descriptor(-1);
   std::string line = read_line(reading.get(), time);
@@ -140,8 +146,8 @@ bool can_bind(std::uint16_t port, bool beside) {
 }  // namespace
 
 Result<void> start_shim(const std::string& program, const std::string& folder,
-                        std::chrono::milliseconds time) {
-  const auto started = start("tangram-shim", program, folder, time);
+                        std::chrono::milliseconds time, SystemdScope* scope) {
+  const auto started = start("tangram-shim", program, folder, time, scope);
   if (!started) return std::unexpected(started.error());
   const auto exit = shim::read_exit(folder);
   if (shim::was_started(folder) || shim::is_shim_running(folder) || (exit && *exit)) return {};
@@ -152,8 +158,8 @@ Result<void> start_shim(const std::string& program, const std::string& folder,
 }
 
 Result<void> start_endpoint(const std::string& program, const std::string& folder,
-                            std::chrono::milliseconds time) {
-  const auto started = start("tangram-endpoint", program, folder, time);
+                            std::chrono::milliseconds time, SystemdScope* scope) {
+  const auto started = start("tangram-endpoint", program, folder, time, scope);
   if (!started) return std::unexpected(started.error());
   const auto why = error_in(started->line);
   // An endpoint that reports an error is about to exit and holds the folder until then.
@@ -165,9 +171,9 @@ Result<void> start_endpoint(const std::string& program, const std::string& folde
       cat("tangram-endpoint in ", tangram::quoted(folder), " exited without reporting why."));
 }
 
-bool is_port_free(std::uint16_t port) { return can_bind(port, true); }
+bool has_no_listener(std::uint16_t port) { return can_bind(port, true); }
 
-bool is_port_unused(std::uint16_t port) { return can_bind(port, false); }
+bool is_port_unbound(std::uint16_t port) { return can_bind(port, false); }
 
 api::RunSpec make_spec(const store::JobRow& job, const api::JobRequest& request,
                        const store::RunRow& run, std::optional<std::uint16_t> port) {

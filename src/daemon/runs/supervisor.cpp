@@ -18,6 +18,7 @@
 #include "daemon/runs/supervisor_threads.hpp"
 #include "shim/claim.hpp"
 #include "shim/run_folder.hpp"
+#include "shim/run_mark.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -39,6 +40,7 @@ Supervisor::Supervisor(boost::asio::io_context& loop, Engine& engine, Hardware& 
 // The runs continue without the daemon.
 Supervisor::~Supervisor() {
   *alive_ = false;
+  threads_->is_stopping = true;
   threads_->starting.join();
   threads_->killing.join();
   threads_->removing.join();
@@ -51,6 +53,7 @@ void Supervisor::set_defaults(const SupervisorOptions& options) {
   options_.log_files = options.log_files;
   options_.first_port = options.first_port;
   options_.last_port = options.last_port;
+  options_.pids_limit = options.pids_limit;
 }
 
 // The time makes the name unique: run ids are reused after a store was restored from a backup.
@@ -58,16 +61,28 @@ std::string Supervisor::folder_of(const store::RunRow& row) const {
   return cat(options_.runs, "/", row.run, "-", row.asked.time_since_epoch().count());
 }
 
+std::string Supervisor::folder_of(const store::EndedRun& run) const {
+  store::RunRow row;
+  row.run = run.run;
+  row.asked = run.asked;
+  return folder_of(row);
+}
+
 std::string Supervisor::checkpoint_of(const store::JobRow& row) const {
   return cat(options_.checkpoints, "/", row.id, "-", row.submitted.time_since_epoch().count());
 }
 
+// Such tags were guessable. The tag of a run is in its folder: shim::read_mark().
 std::string Supervisor::tag_of(const std::string& folder) const {
   return cat(options_.node, "/", folder.substr(options_.runs.size() + 1));
 }
 
+// A recovered run keeps its group. That of a new run must not be one of an orphan with its number.
 std::string Supervisor::cgroup_of(const store::RunRow& row) const {
-  return options_.cgroup.empty() ? "" : cat(options_.cgroup, "/run-", row.run);
+  const std::string folder = folder_of(row);
+  if (const auto spec = shim::read_spec(folder)) return spec->cgroup;
+  if (options_.cgroup.empty()) return "";
+  return cat(options_.cgroup, "/run-", folder.substr(options_.runs.size() + 1));
 }
 
 Supervisor::RunPtr Supervisor::make_run(const core::StartJob& action, const store::RunRow& row) {
@@ -78,7 +93,6 @@ Supervisor::RunPtr Supervisor::make_run(const core::StartJob& action, const stor
   run->instance = action.instance;
   run->folder = folder_of(row);
   run->mig_uuid = row.mig_uuid;
-  run->spec.tag = tag_of(run->folder);
   run->spec.cgroup = cgroup_of(row);
   run->is_replica = action.replica;
   runs_.insert_or_assign(action.run.value(), run);
@@ -108,7 +122,7 @@ void Supervisor::begin_start(const RunPtr& run, const store::RunRow& row) {
   // Stored before it is used: the next daemon must probe the same port.
   engine_.post(
       Input{.event = core::WakeUp{},
-            .note =
+            .edit_rows =
                 [id = row.run, port = run->port, direct = run->is_direct](JobTable& records) {
                   store::RunRow* stored = records.edit_run(id);
                   if (stored == nullptr) return;
@@ -147,8 +161,9 @@ Result<void> Supervisor::load_request(Run& run, const store::RunRow& row) {
                                                engine_.records());
     if (!run.port) return failed("no free port between jobs.first_port and jobs.last_port.");
   }
+  const std::string tag = run.spec.tag;  // the same in every attempt
   run.spec = make_spec(**job, *request, row, run.port);
-  run.spec.tag = tag_of(run.folder);
+  run.spec.tag = tag;
   run.spec.grace = request->grace.value_or(options_.grace);
   run.spec.log_bytes = options_.log_bytes;
   run.spec.log_files = options_.log_files;
@@ -169,6 +184,7 @@ Result<void> Supervisor::load_request(Run& run, const store::RunRow& row) {
     run.spec.time_spent = *spent;
   }
   run.spec.cgroup = cgroup_of(row);
+  run.spec.pids_limit = options_.pids_limit;
   run.has_request = true;
   return {};
 }
@@ -207,9 +223,18 @@ void Supervisor::look_up_user(const RunPtr& run) {
 }
 
 void Supervisor::spawn(const RunPtr& run) {
+  if (run->spec.tag.empty()) {
+    const auto tag = shim::make_tag();
+    if (!tag) {
+      retry_start(run, tag.error().message);
+      return;
+    }
+    run->spec.tag = *tag;
+  }
   run->phase = Run::Phase::kSpawning;
   auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
-               time = options_.start_time, checkpoint = run->checkpoint]() mutable -> Result<void> {
+               time = options_.start_time, checkpoint = run->checkpoint,
+               scope = options_.scope]() mutable -> Result<void> {
     if (!checkpoint.empty()) {
       const std::uint32_t gid = spec.user ? spec.user->gid : 0;
       if (auto made = make_checkpoint_folder(checkpoint, uid, gid); !made) return made;
@@ -219,7 +244,7 @@ void Supervisor::spawn(const RunPtr& run) {
       if (*has_one) spec.environment["TANGRAM_RESUME"] = "1";
     }
     if (auto made = shim::prepare_folder(run_folder, spec); !made) return made;
-    return start_shim(shim, run_folder, time);
+    return start_shim(shim, run_folder, time, scope.get());
   };
   boost::asio::post(threads_->starting, [this, alive = alive_, run, work]() mutable {
     Result<void> result = work();
@@ -235,6 +260,21 @@ void Supervisor::on_spawned(const RunPtr& run, const Result<void>& result) {
     return;
   }
   open_link(run);
+}
+
+// The run is claimed by its shim, but its program was not executed yet: what the user named, e.g.
+// a directory on a file system that hangs, may block that. The run is ended if it takes too long.
+void Supervisor::await_exec(const RunPtr& run) {
+  const auto time = options_.start_time;
+  if (!run->exec_until) run->exec_until = std::chrono::steady_clock::now() + time;
+  run->timer.expires_at(*run->exec_until);
+  run->timer.async_wait([this, alive = alive_, run, time](const boost::system::error_code& ec) {
+    if (ec || !*alive || run->phase != Run::Phase::kLinked) return;
+    if (run->pid || run->is_stop_requested) return;
+    run->stop_reason = cat("its program was not executed within ", api::duration_text(time),
+                           ": its directory or program may be on a file system that hangs");
+    send_stop(run, std::chrono::milliseconds(0));
+  });
 }
 
 // Nothing has run yet, so a retry runs nothing twice. The job keeps its instance meanwhile.
@@ -262,18 +302,18 @@ void Supervisor::retry_start(const RunPtr& run, const std::string& why) {
 // runs, and if the move fails, the move has the reason.
 void Supervisor::set_reason(const RunPtr& run, const std::string& why) {
   spdlog::error("job {}: {}", run->job.value(), why);
-  engine_.post(Input{
-      .event = core::WakeUp{},
-      .note = [id = run->job.value(), replica = is_current_replica(*run), why](JobTable& records) {
-        if (replica) return;
-        if (store::JobRow* row = records.edit_job(id)) row->reason = why;
-      }});
+  engine_.post(Input{.event = core::WakeUp{},
+                     .edit_rows = [id = run->job.value(), replica = is_current_replica(*run),
+                                   why](JobTable& records) {
+                       if (replica) return;
+                       if (store::JobRow* row = records.edit_job(id)) row->reason = why;
+                     }});
 }
 
 // Clears the job's reason if it is still `why`.
 void Supervisor::clear_reason(const RunPtr& run, const std::string& why) {
   engine_.post(
-      Input{.event = core::WakeUp{}, .note = [id = run->job.value(), why](JobTable& records) {
+      Input{.event = core::WakeUp{}, .edit_rows = [id = run->job.value(), why](JobTable& records) {
               const store::JobRow* row = records.job(id);
               if (row != nullptr && row->reason == why) records.edit_job(id)->reason.clear();
             }});

@@ -27,23 +27,33 @@ namespace boost::asio {
 class io_context;
 }
 
+namespace tangram::shim {
+struct KillResult;
+}
+
 namespace tangram::daemon {
 
+class CheckpointFiles;
 class Hardware;
 class Mover;
+class SystemdScope;
 
 struct SupervisorOptions {
   std::string runs;         // parent of the run folders
   std::string checkpoints;  // parent of the checkpoint folders
+  std::string lost_found;   // where folders without a job in the store go; see lost_found.hpp
   std::string shim;         // path of tangram-shim
-  std::string node;         // this node's name, the first part of every run's tag
+  std::string node;         // this node's name, the first part of tags of older versions
   std::chrono::milliseconds grace{10'000};
-  std::chrono::milliseconds start_time{30'000};  // timeout for a shim to report that its job runs
+  std::chrono::milliseconds start_time{
+      30'000};  // timeouts: the shim's start, then its job's exec()
   std::uint64_t log_bytes = 64ULL << 20U;
   std::uint32_t log_files = 4;
   std::uint16_t first_port = 20'000;
   std::uint16_t last_port = 29'999;
   std::string cgroup;  // cgroup v2 folder in which runs get their own; empty: none
+  std::shared_ptr<SystemdScope> scope = {};      // which has it, and gets the shims; null: none
+  std::optional<std::uint64_t> pids_limit = {};  // of a run; nullopt: none
   // Environment variables of jobs on an emulated node.
   std::map<std::string, std::string> emulated;
   // Limit of open files for jobs that request none; nullopt: they inherit the daemon's.
@@ -60,15 +70,42 @@ class Supervisor {
   Supervisor(Supervisor&&) = delete;
   Supervisor& operator=(Supervisor&&) = delete;
 
+  // A live run without a job in the store: that of a store that was moved away, or one that is
+  // newer than the backup from which the store was restored.
+  struct Orphan {
+    std::uint64_t run = 0;  // numbers are those of the other store
+    std::uint64_t job = 0;
+    std::uint32_t uid = 0;
+    std::string mig_uuid;
+    std::string gpu_uuid;
+    std::string folder;
+    std::optional<int> pid;
+    bool is_ending = false;
+  };
+  // Adopts the orphans and protects their instances. Called once, before Hardware::reconcile() and
+  // recover_runs(). Fails if the store cannot be read.
+  [[nodiscard]] Result<void> find_orphans();
   // Recovers the runs of an earlier daemon: reconnects to live shims, records the end of runs that
-  // ended meanwhile, starts runs that were never started, ends orphans. `rebooted`: no process has
+  // ended meanwhile, starts runs that were never started, ends runs that the store knows to be
+  // over. Moves what it does not know to lost+found. `rebooted`: no process of the store's runs has
   // survived, only exit records are read.
   void recover_runs(bool rebooted);
+
+  [[nodiscard]] std::vector<Orphan> orphans() const;  // by run
+  [[nodiscard]] std::size_t orphan_count() const;
+  [[nodiscard]] bool has_orphan_of(std::uint64_t job) const;
+  // Begins to stop the orphan with this number, the oldest if there are several; nullopt: there is
+  // none. When it has ended, its instance is free and its folder goes to lost+found.
+  std::optional<Orphan> end_orphan(std::uint64_t number);
+  // Called when an orphan has ended.
+  std::function<void()> on_orphans_changed;
 
   // The movers of services and of batch jobs; both outlive this. Called before start() and
   // recover_runs().
   void set_movers(Mover& replica, Mover& checkpoint);
 
+  // Execute the scheduler's actions; return at once. Outcomes are posted to the engine: JobReady,
+  // JobExited, TrafficSwitched, TrafficDrained or ActionFailed.
   void start(const core::StartJob& action);
   void stop(const core::StopJob& action);
   void switch_traffic(const core::SwitchTraffic& action);
@@ -84,6 +121,7 @@ class Supervisor {
   struct MoveInfo {
     api::MoveOptions options;
     std::string checkpoint;
+    std::uint32_t uid = 0;
   };
   [[nodiscard]] std::optional<MoveInfo> find_move_info(core::RunId run) const;
   // Sends the signal to the main process only, and only if that has a handler for it: without one,
@@ -94,13 +132,20 @@ class Supervisor {
   void freeze(core::RunId run, bool frozen, std::function<void(Result<void>)> done);
   // Freezes or thaws the run as the state of its job requires; retries until that succeeds.
   void reconcile_freeze(core::RunId run);
-  // Whether `folder` has a regular file of this name. Symbolic links are not followed.
-  [[nodiscard]] static bool has_announced(const std::string& folder, const char* file);
+  [[nodiscard]] CheckpointFiles& checkpoint_files();
+
+  // Called when a run of a job has ended and writes no more logs. May be empty.
+  std::function<void(const store::EndedRun& run)> on_run_ended;
 
   [[nodiscard]] std::optional<int> pid_of(std::uint32_t run) const;
   [[nodiscard]] std::string folder_of(const store::RunRow& row) const;
+  [[nodiscard]] std::string folder_of(const store::EndedRun& run) const;
   // Removes the folders of runs and jobs that were trimmed from the history.
   void remove_folders(const store::RetentionResult& gone);
+  // Removes what was moved to lost+found before `oldest`.
+  void remove_old_lost_found(store::WallTime oldest);
+  // Takes over what a reloaded configuration may change (times, log sizes, ports), for runs that
+  // start from now on.
   void set_defaults(const SupervisorOptions& options);
 
  private:
@@ -118,8 +163,10 @@ class Supervisor {
   void on_sealed(const RunPtr& run, const std::string& why, const SealResult& result);
   void seal_later(const RunPtr& run, const std::string& why);
   void on_spawned(const RunPtr& run, const Result<void>& result);
+  void await_exec(const RunPtr& run);
   void retry_start(const RunPtr& run, const std::string& why);
   [[nodiscard]] RunPtr make_run(const core::StartJob& action, const store::RunRow& row);
+  // The tag that the version before random tags gave to the run in `folder`.
   [[nodiscard]] std::string tag_of(const std::string& folder) const;
   [[nodiscard]] std::string cgroup_of(const store::RunRow& row) const;
   [[nodiscard]] Result<void> load_request(Run& run, const store::RunRow& row);
@@ -131,13 +178,17 @@ class Supervisor {
   void on_line(const RunPtr& run, const boost::json::object& line);
   void on_running(const RunPtr& run, int pid);
   void on_link_closed(const RunPtr& run);
-  void on_shim_lost(const RunPtr& run);
   void on_exit_record(const RunPtr& run, const api::ExitRecord& record);
-  void finish_run(const RunPtr& run, const store::RunRow& outcome, bool success);
+  void finish_run(const RunPtr& run, store::RunRow outcome, bool success);
+  void report_run_ended(const Run& run);
   void probe(const RunPtr& run);
   void on_probed(const RunPtr& run, const ProbeResult& result);
   void on_ready(const RunPtr& run);
   void send_stop(const RunPtr& run, std::optional<std::chrono::milliseconds> grace);
+
+  // supervisor_lost.cpp: ends runs whose shim is gone
+  void on_shim_lost(const RunPtr& run);
+  void on_killed(const RunPtr& run, const shim::KillResult& killed);
 
   // supervisor_ports.cpp: ports that other programs have taken
   [[nodiscard]] ProbeTarget probe_target(const Run& run) const;
@@ -160,7 +211,9 @@ class Supervisor {
   [[nodiscard]] bool successor_started(const core::Job& job) const;
   [[nodiscard]] bool is_replaced(const Run& run) const;
   [[nodiscard]] bool has_taken_over(const Run& run) const;
-  void report_if_resumed(const RunPtr& run);
+  void on_looked_for_resumed(const RunPtr& run, bool is_announced);
+  void report_if_resumed(const RunPtr& run, std::function<void()> then);
+  [[nodiscard]] bool may_thaw(const Run& run) const;
   void post_result(std::function<void(Result<void>)> done, Result<void> result);
   [[nodiscard]] bool is_current_replica(const Run& run) const;
 
@@ -169,9 +222,15 @@ class Supervisor {
                    bool rebooted);
   [[nodiscard]] bool may_still_start(const core::StartJob& action, const std::string& folder) const;
   void retry_load_request(const RunPtr& run);
-  void end_orphans();
-  void remove_orphan_folders();
-  void remove_orphan_checkpoints();
+  void end_leftover_runs();
+
+  // supervisor_orphans.cpp: runs and folders without a job in the store
+  [[nodiscard]] RunPtr make_jobless_run(const std::string& folder);
+  void adopt_orphan(const std::string& folder);
+  void on_orphan_ended(const RunPtr& run);
+  void keep_orphaned_instances();
+  void move_unknown_folders();
+  [[nodiscard]] static Orphan orphan_of(const Run& run);
 
   boost::asio::io_context& loop_;
   Engine& engine_;

@@ -1,7 +1,6 @@
 // See supervisor.hpp: runs that are moved. Freezes, thaws and signals them, and watches successors
 // resume from a checkpoint.
 #include <algorithm>
-#include <sys/stat.h>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -9,7 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "daemon/runs/checkpoint_folder.hpp"
+#include "daemon/runs/checkpoint_files.hpp"
 #include "daemon/runs/mover.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/runs/supervisor_threads.hpp"
@@ -83,7 +82,8 @@ std::optional<Supervisor::MoveInfo> Supervisor::find_move_info(core::RunId run) 
   const auto at = runs_.find(run.value());
   if (at == runs_.end() || at->second->phase != Run::Phase::kLinked) return std::nullopt;
   if (!at->second->has_request) return std::nullopt;  // not known how
-  return MoveInfo{.options = at->second->move, .checkpoint = at->second->checkpoint};
+  return MoveInfo{
+      .options = at->second->move, .checkpoint = at->second->checkpoint, .uid = at->second->uid};
 }
 
 void Supervisor::post_result(std::function<void(Result<void>)> done, Result<void> result) {
@@ -176,20 +176,27 @@ void Supervisor::fail_requests(const RunPtr& run, const std::string& why) {
   }
 }
 
-bool Supervisor::has_announced(const std::string& folder, const char* file) {
-  struct stat found{};
-  return lstat(cat(folder, "/", file).c_str(), &found) == 0 && S_ISREG(found.st_mode);
-}
+CheckpointFiles& Supervisor::checkpoint_files() { return threads_->checkpoint_files; }
 
 // A successor is ready once it has announced that it resumed from the checkpoint.
 void Supervisor::poll_resumed(const RunPtr& run) {
   if (run->phase != Run::Phase::kLinked || run->is_ready || run->is_stop_requested) return;
-  if (has_announced(run->checkpoint, kResumedFile)) {
-    on_ready(run);
-    return;
-  }
   if (!run->probe_until) {
     run->probe_until = std::chrono::steady_clock::now() + run->move.deadline;
+  }
+  if (std::exchange(run->is_looking_for_resumed, true)) return;
+  checkpoint_files().look_for(run->uid, run->checkpoint, kResumedFile,
+                              [this, alive = alive_, run](const Result<bool>& found) {
+                                if (*alive) on_looked_for_resumed(run, found.value_or(false));
+                              });
+}
+
+void Supervisor::on_looked_for_resumed(const RunPtr& run, bool is_announced) {
+  run->is_looking_for_resumed = false;
+  if (run->phase != Run::Phase::kLinked || run->is_ready || run->is_stop_requested) return;
+  if (is_announced) {
+    on_ready(run);
+    return;
   }
   if (std::chrono::steady_clock::now() >= *run->probe_until) {
     run->stop_reason = cat("it did not resume within ", api::duration_text(run->move.deadline),
@@ -204,11 +211,25 @@ void Supervisor::poll_resumed(const RunPtr& run) {
 }
 
 // The successor may have resumed and ended since the last poll: it has taken over all the same.
-// Called when its processes are gone. A successor that was stopped on request does not count.
-void Supervisor::report_if_resumed(const RunPtr& run) {
-  if (run->phase == Run::Phase::kGone || run->is_ready || run->is_stop_requested) return;
-  if (run->checkpoint.empty() || !is_current_replica(*run)) return;
-  if (has_announced(run->checkpoint, kResumedFile)) on_ready(run);
+// Called when its processes are gone; calls `then`, now or later. A successor that was stopped on
+// request does not count, nor does one whose folder does not respond.
+void Supervisor::report_if_resumed(const RunPtr& run, std::function<void()> then) {
+  const auto may_have_resumed = [this](const Run& ended) {
+    return !ended.is_ready && !ended.is_stop_requested && !ended.checkpoint.empty() &&
+           is_current_replica(ended);
+  };
+  if (run->phase == Run::Phase::kGone || !may_have_resumed(*run)) {
+    then();
+    return;
+  }
+  run->phase = Run::Phase::kEnding;
+  checkpoint_files().look_for(
+      run->uid, run->checkpoint, kResumedFile,
+      [this, alive = alive_, run, may_have_resumed, then = std::move(then)](const auto& found) {
+        if (!*alive) return;
+        if (found.value_or(false) && may_have_resumed(*run)) on_ready(run);
+        then();
+      });
 }
 
 // The grace period of a stop; nullopt: the run's own. It is 0, so the run is killed at once, for an
@@ -282,12 +303,31 @@ void Supervisor::reconcile_freeze(const RunPtr& run) {
     retry_freeze(run, kPollInterval);
     return;
   }
-  if (!has_successor) remove_saved_marker(run->checkpoint);
-  freeze(run->run, has_successor,
-         [this, alive = alive_, weak = std::weak_ptr<Run>(run)](const Result<void>& result) {
-           const RunPtr self = weak.lock();
-           if (*alive && self) on_freeze_reconciled(self, result);
-         });
+  const auto on_done = [this, alive = alive_, weak = std::weak_ptr<Run>(run)](const auto& result) {
+    const RunPtr self = weak.lock();
+    if (*alive && self) on_freeze_reconciled(self, result);
+  };
+  if (has_successor) {
+    freeze(run->run, true, on_done);
+    return;
+  }
+  // The move was rolled back, so the job may continue: also if its folder does not respond.
+  checkpoint_files().remove(
+      run->uid, run->checkpoint, kSavedFile,
+      [this, alive = alive_, weak = std::weak_ptr<Run>(run), on_done](const Result<void>& removed) {
+        const RunPtr self = weak.lock();
+        if (!*alive || !self || !may_thaw(*self)) return;
+        if (!removed) spdlog::error("job {}: {}", self->job.value(), removed.error().message);
+        freeze(self->run, false, on_done);
+      });
+}
+
+// Whether the run may still be thawed. A move that has begun meanwhile does that itself.
+bool Supervisor::may_thaw(const Run& run) const {
+  if (run.is_stop_requested || run.phase == Run::Phase::kGone) return false;
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(run.job);
+  return slot != core::kNoJob && !node.job(slot).moving();
 }
 
 // Reports a failed freeze or thaw as the job's reason and retries it.

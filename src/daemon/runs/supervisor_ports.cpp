@@ -34,7 +34,7 @@ void Supervisor::check_port_after_exit(Run& run) {
   const bool may_be_taken = run.job != core::JobId() && run.kind == api::JobKind::kService &&
                             run.has_request && run.port && !run.is_ready && !run.has_listened &&
                             !run.is_stop_requested && run.stop_reason.empty();
-  if (!may_be_taken || is_port_unused(*run.port)) return;
+  if (!may_be_taken || is_port_unbound(*run.port)) return;
   run.is_port_taken = true;
   const auto owner = threads_->socket_owner->of_listener(*run.port);
   run.stop_reason = owner && *owner

@@ -1,5 +1,4 @@
-// See supervisor.hpp: recovers the runs of an earlier daemon and removes orphans.
-#include <filesystem>
+// See supervisor.hpp: recovers the runs of an earlier daemon.
 #include <set>
 #include <unistd.h>
 #include <utility>
@@ -8,7 +7,6 @@
 #include <spdlog/spdlog.h>
 
 #include "base/text.hpp"
-#include "daemon/runs/checkpoint_folder.hpp"
 #include "daemon/runs/run_folder_gc.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/runs/supervisor_threads.hpp"
@@ -24,7 +22,7 @@ constexpr const char* kUnread = "its request cannot be read";
 void clear_unread_reason(Engine& engine, std::uint64_t job) {
   const store::JobRow* row = engine.records().job(job);
   if (row == nullptr || !row->reason.starts_with(kUnread)) return;
-  engine.post(Input{.event = core::WakeUp{}, .note = [job](JobTable& records) {
+  engine.post(Input{.event = core::WakeUp{}, .edit_rows = [job](JobTable& records) {
                       if (store::JobRow* stored = records.edit_job(job)) stored->reason.clear();
                     }});
 }
@@ -56,9 +54,8 @@ void Supervisor::recover_runs(bool rebooted) {
       switch_traffic({.job = job.id, .from = job.main.run, .to = job.replica.run});
     }
   }
-  if (!rebooted) end_orphans();
-  remove_orphan_folders();
-  remove_orphan_checkpoints();
+  if (!rebooted) end_leftover_runs();
+  move_unknown_folders();
 }
 
 void Supervisor::recover_run(const core::StartJob& action, const store::RunRow& row, bool is_ready,
@@ -118,64 +115,27 @@ void Supervisor::retry_load_request(const RunPtr& run) {
   });
 }
 
-// Ends runs that no job accounts for: their GPU was lost, or the store is an older one.
-void Supervisor::end_orphans() {
-  std::set<std::string> known;
-  for (const auto& [id, run] : runs_) known.insert(run->folder);
+// Ends runs that the store knows and no job accounts for: the daemon was killed before it ended
+// them.
+void Supervisor::end_leftover_runs() {
+  std::set<std::string> recovered;
+  for (const auto& [id, run] : runs_) recovered.insert(run->folder);  // and orphans
   for (const std::string& folder : list_folders(options_.runs)) {
-    if (known.contains(folder) || !shim::is_shim_running(folder)) continue;
-    spdlog::warn("ending the orphaned run in {}", folder);
-    auto run = std::make_shared<Run>(loop_);
-    run->folder = folder;
-    run->spec.tag = tag_of(folder);
-    run->run = core::RunId(0xF0000000U + static_cast<std::uint32_t>(threads_->orphans++));
-    runs_.insert_or_assign(run->run.value(), run);
+    if (recovered.contains(folder) || !name_of_folder(folder)) continue;
+    if (!shim::is_shim_running(folder)) continue;
+    spdlog::warn("ending the run in {}: its job no longer needs it", folder);
+    const RunPtr run = make_jobless_run(folder);
     run->is_stop_requested = true;
     run->stop_grace = std::chrono::milliseconds(0);
     open_link(run);
   }
 }
 
-// Removes the checkpoints of jobs that are not in the store: trimmed from the history, or of
-// another store.
-void Supervisor::remove_orphan_checkpoints() {
-  std::vector<std::string> orphans;
-  for (const std::string& folder : list_folders(options_.checkpoints)) {
-    const auto job = engine_.store().job(id_in_name(folder));
-    if (!job) {
-      spdlog::error("{}", job.error().message);
-      return;
-    }
-    if (!*job || checkpoint_of(**job) != folder) orphans.push_back(folder);
-  }
-  if (orphans.empty()) return;
-  boost::asio::post(threads_->removing,
-                    [orphans = std::move(orphans)] { remove_checkpoints(orphans); });
-}
-
-// Removes the folders of runs that are not in the store: the daemon was killed before it removed
-// them.
-void Supervisor::remove_orphan_folders() {
-  const auto kept = engine_.store().kept_runs();
-  if (!kept) {
-    spdlog::error("{}", kept.error().message);
-    return;
-  }
-  const std::set<std::uint64_t> known(kept->begin(), kept->end());
-  std::vector<std::string> orphans;  // listed now, before new runs are started
-  for (const std::string& folder : list_folders(options_.runs)) {
-    if (!known.contains(id_in_name(folder))) orphans.push_back(folder);
-  }
-  if (orphans.empty()) return;
-  boost::asio::post(threads_->removing,
-                    [orphans = std::move(orphans)] { remove_run_folders(orphans); });
-}
-
 void Supervisor::remove_folders(const store::RetentionResult& gone) {
-  boost::asio::post(threads_->removing,
-                    [gone, runs = options_.runs, checkpoints = options_.checkpoints] {
-                      remove_trimmed(runs, checkpoints, gone);
-                    });
+  boost::asio::post(
+      threads_->removing,
+      [gone, runs = options_.runs, checkpoints = options_.checkpoints,
+       &stopping = threads_->is_stopping] { remove_trimmed(runs, checkpoints, gone, stopping); });
 }
 
 }  // namespace tangram::daemon

@@ -7,18 +7,16 @@
 #include <spdlog/spdlog.h>
 
 #include "base/text.hpp"
+#include "daemon/engine/run_end.hpp"
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/runs/supervisor_threads.hpp"
-#include "shim/processes.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
 namespace {
 
 constexpr std::chrono::milliseconds kReconnectDelay{100};
-constexpr std::chrono::milliseconds kKillTimeout{10'000};
-constexpr std::chrono::milliseconds kKillRetry{30'000};
 // How much longer than its grace period a stop may take before it counts as failed.
 constexpr std::chrono::milliseconds kStopMargin{15'000};
 
@@ -88,7 +86,11 @@ void Supervisor::on_line(const RunPtr& run, const boost::json::object& line) {
     if (record) on_exit_record(run, *record);
     return;
   }
-  if (pid != nullptr && pid->is_int64() && !run->pid && *state != "starting") {
+  if (*state == "starting") {
+    if (run->job != core::JobId()) await_exec(run);
+    return;
+  }
+  if (pid != nullptr && pid->is_int64() && !run->pid) {
     on_running(run, static_cast<int>(pid->get_int64()));
   }
 }
@@ -115,30 +117,32 @@ void Supervisor::on_running(const RunPtr& run, int pid) {
   if (!run->probe_until) {
     run->probe_until = std::chrono::steady_clock::now() + run->probe.deadline;
   }
-  engine_.post(Input{.event = core::WakeUp{},
-                     .note = [id = run->run.value(), job = run->job.value()](JobTable& records) {
-                       const auto now = Clock::wall();
-                       store::RunRow* row = records.edit_run(id);
-                       if (row == nullptr || row->started) return;
-                       row->started = now;
-                       store::JobRow* job_row = records.edit_job(job);
-                       if (job_row != nullptr && job_row->run == id) job_row->started = now;
-                     }});
+  engine_.post(
+      Input{.event = core::WakeUp{},
+            .edit_rows = [id = run->run.value(), job = run->job.value()](JobTable& records) {
+              const auto now = Clock::wall();
+              store::RunRow* row = records.edit_run(id);
+              if (row == nullptr || row->started) return;
+              row->started = now;
+              store::JobRow* job_row = records.edit_job(job);
+              if (job_row != nullptr && job_row->run == id) job_row->started = now;
+            }});
   probe(run);
 }
 
 void Supervisor::on_ready(const RunPtr& run) {
   run->is_ready = true;
-  engine_.post(Input{.event = core::JobReady{run->job, run->run},
-                     .note = [id = run->run.value(), job = run->job.value()](JobTable& records) {
-                       store::RunRow* row = records.edit_run(id);
-                       if (row != nullptr && !row->started) row->started = Clock::wall();
-                       store::JobRow* job_row = records.edit_job(job);
-                       if (row != nullptr && job_row != nullptr && job_row->run == id) {
-                         job_row->started = row->started;
-                         if (row->direct) job_row->port = row->port;
-                       }
-                     }});
+  engine_.post(
+      Input{.event = core::JobReady{run->job, run->run},
+            .edit_rows = [id = run->run.value(), job = run->job.value()](JobTable& records) {
+              store::RunRow* row = records.edit_run(id);
+              if (row != nullptr && !row->started) row->started = Clock::wall();
+              store::JobRow* job_row = records.edit_job(job);
+              if (row != nullptr && job_row != nullptr && job_row->run == id) {
+                job_row->started = row->started;
+                if (row->direct) job_row->port = row->port;
+              }
+            }});
 }
 
 void Supervisor::probe(const RunPtr& run) {
@@ -247,38 +251,6 @@ void Supervisor::on_link_closed(const RunPtr& run) {
   });
 }
 
-// The shim is gone without an exit record: the run ends once all its processes are killed.
-void Supervisor::on_shim_lost(const RunPtr& run) {
-  run->phase = Run::Phase::kKilling;
-  spdlog::error("job {}: the shim of run {} is lost; killing its processes", run->job.value(),
-                run->run.value());
-  boost::asio::post(threads_->killing, [this, alive = alive_, run, tag = run->spec.tag,
-                                        cgroup = run->spec.cgroup] {
-    const shim::KillResult killed =
-        shim::kill_all({.tag = tag, .cgroup = cgroup, .shim = 0}, kKillTimeout);
-    boost::asio::post(loop_, [this, alive, run, killed] {
-      if (!*alive) return;
-      if (killed.all_gone) {
-        store::RunRow outcome;
-        outcome.reason = "shim lost";
-        report_if_resumed(run);
-        finish_run(run, outcome, false);
-        return;
-      }
-      std::string left;
-      for (const shim::Unreachable& each : killed.remaining) {
-        left += cat(left.empty() ? "" : ", ", each.pid, " (", each.reason, ")");
-      }
-      set_reason(run, cat("shim lost; cannot kill the processes ", left,
-                          "; its instance stays held until they are gone"));
-      run->timer.expires_after(kKillRetry);
-      run->timer.async_wait([this, alive, run](const boost::system::error_code& stopped) {
-        if (!stopped && *alive) on_shim_lost(run);
-      });
-    });
-  });
-}
-
 void Supervisor::on_exit_record(const RunPtr& run, const api::ExitRecord& record) {
   if (record.code != 0) check_port_after_exit(*run);
   store::RunRow outcome;
@@ -289,12 +261,19 @@ void Supervisor::on_exit_record(const RunPtr& run, const api::ExitRecord& record
   outcome.reason = !run->stop_reason.empty() ? run->stop_reason : record.reason;
   if (outcome.reason.empty() && record.signal)
     outcome.reason = cat("ended by ", signal_text(*record.signal));
-  report_if_resumed(run);
-  finish_run(run, outcome, record.code == 0 && !record.time_limit && run->stop_reason.empty());
+  if (record.lost_output > 0) {
+    outcome.reason += cat(outcome.reason.empty() ? "" : "; ", record.lost_output,
+                          " bytes of its output were lost: the logs could not be written");
+  }
+  const bool success = record.code == 0 && !record.time_limit && run->stop_reason.empty();
+  report_if_resumed(run, [this, run, outcome = std::move(outcome), success] {
+    finish_run(run, outcome, success);
+  });
 }
 
-void Supervisor::finish_run(const RunPtr& run, const store::RunRow& outcome, bool success) {
+void Supervisor::finish_run(const RunPtr& run, store::RunRow outcome, bool success) {
   if (run->phase == Run::Phase::kGone) return;
+  if (!outcome.ended) outcome.ended = Clock::wall();  // the note may be made again, later
   run->phase = Run::Phase::kGone;
   run->timer.cancel();
   run->stop_timer.cancel();
@@ -302,8 +281,10 @@ void Supervisor::finish_run(const RunPtr& run, const store::RunRow& outcome, boo
   run->link.reset();
   runs_.erase(run->run.value());
   fail_requests(run, "the run has ended.");
-  hardware_.run_ended(run->gpu);
+  hardware_.on_run_ended(run->gpu);
+  if (run->is_orphan) on_orphan_ended(run);
   if (run->job == core::JobId()) return;
+  report_run_ended(*run);
   const bool was_job = has_taken_over(*run);
   const bool is_rolled_back = is_current_replica(*run) && !was_job;
   const auto note = [outcome, id = run->run.value(), job = run->job.value(),
@@ -314,12 +295,11 @@ void Supervisor::finish_run(const RunPtr& run, const store::RunRow& outcome, boo
     if (move != nullptr && move->run == id && move->reason.empty()) move->reason = why;
     store::RunRow* row = records.edit_run(id);
     if (row != nullptr) {
-      row->over = true;
+      end_run(*row, outcome.ended, read_clocks());
       row->exit_code = outcome.exit_code;
       row->exit_signal = outcome.exit_signal;
       row->reason = outcome.reason;
       if (outcome.started) row->started = outcome.started;
-      row->ended = outcome.ended ? outcome.ended : std::optional(Clock::wall());
     }
     store::JobRow* job_row = records.edit_job(job);
     if (job_row == nullptr || job_row->over || replaced) return;
@@ -337,13 +317,20 @@ void Supervisor::finish_run(const RunPtr& run, const store::RunRow& outcome, boo
                                .job = run->job,
                                .run = run->run};
   }
-  engine_.post(Input{.event = std::move(event), .note = note});
+  engine_.post(Input{.event = std::move(event), .edit_rows = note});
+}
+
+void Supervisor::report_run_ended(const Run& run) {
+  const store::RunRow* row = engine_.records().run(run.run.value());
+  const store::JobRow* job = engine_.records().job(run.job.value());
+  if (!on_run_ended || row == nullptr || job == nullptr) return;
+  on_run_ended({.run = row->run, .uid = job->uid, .asked = row->asked});
 }
 
 void Supervisor::end_runs_on(core::GpuId gpu) {
   std::vector<RunPtr> affected;
   for (const auto& [id, run] : runs_) {
-    if (run->gpu == gpu) affected.push_back(run);
+    if (run->gpu == gpu && !run->is_orphan) affected.push_back(run);
   }
   for (const RunPtr& run : affected) send_stop(run, std::chrono::milliseconds(0));
 }

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include <boost/asio/steady_timer.hpp>
+#include <spdlog/spdlog.h>
 
+#include "base/check.hpp"
 #include "daemon/access/access.hpp"
 #include "daemon/access/audit.hpp"
 #include "daemon/access/limits.hpp"
@@ -15,6 +17,8 @@
 #include "daemon/engine/engine.hpp"
 #include "daemon/explain/explain_service.hpp"
 #include "daemon/leases/leases.hpp"
+#include "daemon/runs/log_quota.hpp"
+#include "daemon/runs/supervisor.hpp"
 #include "daemon/service/defrag_service.hpp"
 #include "daemon/service/event_service.hpp"
 #include "daemon/service/history_service.hpp"
@@ -41,6 +45,13 @@ void await_identity(boost::asio::io_context& loop, std::uint32_t uid,
   });
 }
 
+http::Caller local_caller(std::uint32_t uid) {
+  http::Caller caller;
+  caller.uid = uid;
+  caller.gid = group_of(uid);
+  return caller;
+}
+
 constexpr auto kLookupRetryInterval = std::chrono::seconds(30);
 
 }  // namespace
@@ -54,9 +65,11 @@ struct ApiService::Parts {
         access(config.admins),
         views(engine, hardware, supervisor, !config.emulate.empty()),
         limits(engine, access, config.limits),
+        log_quota(loop, config.limits.log_bytes,
+                  [this](std::uint32_t uid) { return access.is_admin(local_caller(uid)); }),
         reader(loop, engine.store().path()),
         jobs(loop, engine, hardware, supervisor, reader, views, access, limits, cgroups),
-        node(engine, views, access),
+        node(engine, supervisor, views, access),
         explain(engine, reader, access, limits),
         defrag(engine, reader, access),
         history(engine, reader, views, access),
@@ -71,6 +84,7 @@ struct ApiService::Parts {
         [this](const std::vector<store::EventRow>& rows) { events.publish(rows); });
     pin_users([this] { return active_users(); });
     schedule_lookup_retry();
+    count_logs(supervisor);
   }
   ~Parts() { pin_users(nullptr); }
   Parts(const Parts&) = delete;
@@ -96,11 +110,32 @@ struct ApiService::Parts {
     });
   }
 
+  // Of runs that ended before this start and of those that end from now on.
+  void count_logs(Supervisor& supervisor) {
+    using Runs = std::vector<store::EndedRun>;
+    const auto add = [this, &supervisor](const Runs& runs) {
+      std::vector<LogQuota::EndedRun> ended;
+      for (const store::EndedRun& run : runs) {
+        ended.push_back({.run = run.run, .uid = run.uid, .folder = supervisor.folder_of(run)});
+      }
+      log_quota.add(std::move(ended));
+    };
+    supervisor.on_run_ended = [add](const store::EndedRun& run) { add({run}); };
+    const bool is_accepted = reader.query<Runs>(
+        0, [](store::Store& store) { return store.ended_runs(); },
+        [add](const Result<Runs>& runs) {
+          if (runs) add(*runs);
+          if (!runs) spdlog::error("logs of ended runs are not counted: {}", runs.error().message);
+        });
+    CHECK(is_accepted);  // the reader was just created
+  }
+
   boost::asio::io_context& loop;
   Engine& engine;
   Access access;
   Views views;
   Limits limits;
+  LogQuota log_quota;
   HistoryReader reader;
   JobService jobs;
   NodeService node;
@@ -151,6 +186,14 @@ http::ApiHandlers ApiService::handlers() {
   handlers.on_durable = [&engine = parts_->engine](std::function<void()> notify) {
     return engine.on_durable(std::move(notify));
   };
+  handlers.status = [&parts = *parts_,
+                     status = std::move(handlers.status)](const http::Caller& caller) {
+    auto view = status(caller);
+    if (!view) return view;
+    view->user = parts.limits.use_of(caller);
+    view->user.log_bytes.used = parts.log_quota.bytes_of(caller.uid);
+    return view;
+  };
   // A token stores the name of its user, who must be known first. Users that the caller may not
   // create tokens for are not looked up.
   handlers.create_token = [&parts = *parts_, create = std::move(handlers.create_token)](
@@ -176,10 +219,14 @@ http::ApiHandlers ApiService::handlers() {
   return handlers;
 }
 
-void ApiService::changed(const std::vector<std::uint64_t>& jobs) {
-  parts_->jobs.changed(jobs);
-  parts_->limits.changed(jobs);
+void ApiService::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
+  parts_->jobs.on_jobs_changed(jobs);
+  parts_->limits.on_jobs_changed(jobs);
   parts_->leases.on_jobs_changed(jobs);
+}
+
+void ApiService::forget_logs(const std::vector<std::uint32_t>& runs) {
+  parts_->log_quota.forget(runs);
 }
 
 Leases& ApiService::leases() { return parts_->leases; }
@@ -188,6 +235,7 @@ void ApiService::reload(const Config& config) {
   parts_->access.set_group(config.admins);
   parts_->access.restrict_submission(config.only_admins_submit);
   parts_->limits.set(config.limits);
+  parts_->log_quota.set_limit(config.limits.log_bytes);
   parts_->leases.set_linger(config.linger);
 }
 

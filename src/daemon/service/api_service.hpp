@@ -39,7 +39,9 @@ class ApiService {
   // Executes the scheduler's actions for leases.
   [[nodiscard]] Leases& leases();
   // Call with jobs whose rows changed, once that is durable.
-  void changed(const std::vector<std::uint64_t>& jobs);
+  void on_jobs_changed(const std::vector<std::uint64_t>& jobs);
+  // Call with runs whose folders are removed: their logs no longer count.
+  void forget_logs(const std::vector<std::uint32_t>& runs);
   // Applies changes of the admins' group, limits and leases.
   void reload(const Config& config);
 

@@ -1,6 +1,6 @@
 // DefragService: plans moves that would reduce the node's fragmentation. Planning time grows with
 // the number of GPUs, so it runs on the HistoryReader's thread, on a copy of the node. Nothing is
-// moved; callers request the moves they want.
+// moved; callers request the moves they want. Used on the loop only.
 #pragma once
 
 #include "daemon/access/access.hpp"

@@ -82,7 +82,7 @@ void EventService::events(const http::Caller& caller, std::uint64_t after, std::
     return;
   }
   if (newest_.empty() || after + 1 < newest_.front().id) {
-    older(caller, after, most, reply);
+    read_older(caller, after, most, reply);
     return;
   }
   const auto first = static_cast<std::ptrdiff_t>(after + 1 - newest_.front().id);
@@ -94,8 +94,8 @@ void EventService::events(const http::Caller& caller, std::uint64_t after, std::
 
 // A page is read in one transaction, and the next one starts after its last event, so that no event
 // is lost or repeated, whatever is committed or trimmed meanwhile.
-void EventService::older(const http::Caller& caller, std::uint64_t after, std::size_t most,
-                         const http::Reply<http::EventPage>& reply) {
+void EventService::read_older(const http::Caller& caller, std::uint64_t after, std::size_t most,
+                              const http::Reply<http::EventPage>& reply) {
   const auto read = [after, most](store::Store& store) -> Result<http::EventPage> {
     const auto rows = store.events(after, most);
     if (!rows) return std::unexpected(rows.error());

@@ -31,8 +31,8 @@ class EventService {
 
   void events(const http::Caller& caller, std::uint64_t after, std::size_t most,
               const http::Reply<http::EventPage>& reply);
-  void older(const http::Caller& caller, std::uint64_t after, std::size_t most,
-             const http::Reply<http::EventPage>& reply);
+  void read_older(const http::Caller& caller, std::uint64_t after, std::size_t most,
+                  const http::Reply<http::EventPage>& reply);
 
   HistoryReader& reader_;
   const Access& access_;

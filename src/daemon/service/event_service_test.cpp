@@ -12,6 +12,7 @@
 #include "daemon/views/history_reader.hpp"
 #include "mig/catalog.hpp"
 #include "store/wal_sync.hpp"
+#include "tests/support/base/await.hpp"
 #include "tests/support/os/folder.hpp"
 
 namespace tangram::daemon {
@@ -30,7 +31,7 @@ struct EventServiceFixture {
     store = *std::move(opened);
     engine = std::make_unique<Engine>(
         loop, *store,
-        SyncThread::Work{
+        FsyncThread::Work{
             [syncer = std::make_shared<store::WalSync>(*store)] { return syncer->sync(); },
             [] { return Result<void>(); }});
     EXPECT_TRUE(engine->load({}));
@@ -43,7 +44,8 @@ struct EventServiceFixture {
   // Runs the loop until all posted inputs are durable.
   void run_until_durable() {
     loop.restart();
-    while (!engine->is_idle()) loop.run_one();
+    ::tangram::testing::await([&] { return engine->is_idle(); },
+                              [&] { loop.run_one_for(std::chrono::milliseconds(10)); });
     loop.poll();
   }
   void add_gpu() {
@@ -61,7 +63,8 @@ struct EventServiceFixture {
                 [&](http::Answer<http::EventPage> page) { answer = std::move(page); });
     const auto work = boost::asio::make_work_guard(loop);
     loop.restart();
-    while (!answer) loop.run_one();
+    ::tangram::testing::await([&] { return answer.has_value(); },
+                              [&] { loop.run_one_for(std::chrono::milliseconds(10)); });
     return answer->value();
   }
 
@@ -115,7 +118,7 @@ TEST(EventService, ABatchThatIsNotCommittedHasNoEvents) {
     records.put(run);
   };
   fixture.engine->post(Input{.event = core::GpuCordoned{core::GpuId(0)},
-                             .note = spoil,
+                             .edit_rows = spoil,
                              .done = [&](const Result<void>& result) { refused = !result; },
                              .may_be_refused = true});
   fixture.run_until_durable();
@@ -124,7 +127,9 @@ TEST(EventService, ABatchThatIsNotCommittedHasNoEvents) {
   EXPECT_EQ(fixture.page(0).events.size(), 1U);
   // The next event gets its id.
   fixture.loop.restart();
-  while (!fixture.engine->store_error().empty()) fixture.loop.run_one();  // the engine retries
+  ::tangram::testing::await(
+      [&] { return fixture.engine->store_error().empty(); },
+      [&] { fixture.loop.run_one_for(std::chrono::milliseconds(10)); });  // the engine retries
   fixture.engine->post(core::GpuDrained{core::GpuId(0)});
   fixture.run_until_durable();
   ASSERT_GE(fixture.page(1).events.size(), 1U);
@@ -184,7 +189,8 @@ TEST(EventService, OlderEventsAreNotReadOnTheLoop) {
   go_on.set_value();
   const auto work = boost::asio::make_work_guard(fixture.loop);
   fixture.loop.restart();
-  while (received == 0) fixture.loop.run_one_for(std::chrono::seconds(10));
+  ::tangram::testing::await([&] { return received != 0; },
+                            [&] { fixture.loop.run_one_for(std::chrono::milliseconds(10)); });
   EXPECT_EQ(received, 2U);  // with the event committed meanwhile
 }
 
@@ -233,9 +239,11 @@ TEST(HistoryReader, LimitsWaitingQueriesPerUser) {
   }
   EXPECT_FALSE(query(1));  // limit of all users together
   go_on.set_value();
-  while (answered < taken) loop.run_one_for(std::chrono::seconds(10));
+  ::tangram::testing::await([&] { return answered >= taken; },
+                            [&] { loop.run_one_for(std::chrono::milliseconds(10)); });
   EXPECT_TRUE(query(1000));
-  while (answered <= taken) loop.run_one_for(std::chrono::seconds(10));
+  ::tangram::testing::await([&] { return answered > taken; },
+                            [&] { loop.run_one_for(std::chrono::milliseconds(10)); });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "daemon/access/problems.hpp"
+#include "daemon/engine/run_end.hpp"
 #include "daemon/views/history_reader.hpp"
 #include "daemon/views/read_reply.hpp"
 
@@ -94,8 +95,8 @@ void HistoryService::usage(const http::Caller& caller, const http::UsageFilter& 
     reply(std::unexpected(unservable("`until` must not be before `since`.")));
     return;
   }
-  const auto read = [from, to, user = filter.user](store::Store& store) {
-    return store.usage(from, to, user);
+  const auto read = [from, to, user = filter.user, now = read_clocks()](store::Store& store) {
+    return store.usage(from, to, user, now);
   };
   const auto on_result = [this, reply](const Result<store::Usage>& usage) {
     if (usage) {

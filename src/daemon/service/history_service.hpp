@@ -1,5 +1,5 @@
 // HistoryService: finished jobs, page by page, and usage per user. Reads the store on the
-// HistoryReader's thread, because that may take long.
+// HistoryReader's thread, because that may take long. Used on the loop only.
 #pragma once
 
 #include "daemon/access/access.hpp"

@@ -143,7 +143,7 @@ std::shared_ptr<void> JobService::wait(const Caller& caller, std::uint64_t id, h
   return waiter;
 }
 
-void JobService::changed(const std::vector<std::uint64_t>& jobs) {
+void JobService::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
   for (const std::uint64_t id : jobs) {
     const auto at = waiters_.find(id);
     if (at == waiters_.end()) continue;

@@ -34,9 +34,10 @@ class JobService {
              Supervisor& supervisor, HistoryReader& reader, const Views& views,
              const Access& access, Limits& limits, Cgroups cgroups);
 
+  // The handlers of requests about jobs; the others are empty. They refer to this object.
   [[nodiscard]] http::ApiHandlers handlers();
-  // Call with jobs whose rows changed; answers requests that wait for them.
-  void changed(const std::vector<std::uint64_t>& jobs);
+  // Called with jobs whose rows changed, once that is durable; answers requests that wait for them.
+  void on_jobs_changed(const std::vector<std::uint64_t>& jobs);
 
  private:
   using Caller = http::Caller;
@@ -45,7 +46,7 @@ class JobService {
   template <class T>
   using Reply = http::Reply<T>;
   struct Waiter {
-    http::WaitFor what = http::WaitFor::kOver;
+    http::WaitFor what = http::WaitFor::kEnded;
     Caller caller;
     Reply<api::JobView> reply;
   };
@@ -53,7 +54,8 @@ class JobService {
   // A submission with an idempotency key that is not durable yet.
   struct PendingSubmission {
     std::string fingerprint;
-    std::vector<Reply<http::ApiHandlers::Submitted>> others;  // repeated requests, answered with it
+    std::vector<Reply<http::ApiHandlers::Submitted>>
+        repeats;  // of the same request, answered with it
   };
 
   void submit(const Caller& caller, const api::JobRequest& request,
@@ -76,9 +78,11 @@ class JobService {
                                            http::WaitFor what, const Reply<api::JobView>& reply);
   [[nodiscard]] Answer<http::LogSource> logs(const Caller& caller, std::uint64_t id);
 
-  // True if the request repeats an earlier one; it is answered or will be.
-  [[nodiscard]] bool is_repeated(const Caller& caller, const http::IdempotencyKey& idempotency,
-                                 const Reply<http::ApiHandlers::Submitted>& reply);
+  // If the request repeats an earlier one, replies as that one was or will be answered. True: the
+  // request needs nothing more.
+  [[nodiscard]] bool answer_if_repeated(const Caller& caller,
+                                        const http::IdempotencyKey& idempotency,
+                                        const Reply<http::ApiHandlers::Submitted>& reply);
   void post(store::JobRow row, const core::JobSpec& spec, const http::IdempotencyKey& idempotency,
             const Reply<http::ApiHandlers::Submitted>& reply);
   // The row of a job; find_controllable(): if the caller may control it; find_active(): if it has

@@ -18,7 +18,7 @@ void JobService::change(const Caller& caller, std::uint64_t id, core::Event even
                            if (result) {
                              reply(job(caller, id));
                            } else {
-                             limits_.changed({id});
+                             limits_.on_jobs_changed({id});
                              reply(std::unexpected(unavailable(result.error().message)));
                            }
                          },

@@ -51,7 +51,7 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
     reply(std::unexpected(admitted.error()));
     return;
   }
-  if (!idempotency.key.empty() && is_repeated(caller, idempotency, reply)) return;
+  if (!idempotency.key.empty() && answer_if_repeated(caller, idempotency, reply)) return;
   const auto profile =
       choose_profile(engine_.scheduler().node(), request.profile, request.gpu_memory_mib);
   if (!profile) {
@@ -66,16 +66,16 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
     reply(std::unexpected(may.error()));
     return;
   }
-  const auto admission = limits_.admit(caller, caller.uid, *profile);
+  store::JobRow row = row_of(caller, request, *profile);
+  const auto admission = limits_.admit(caller, row);
   if (!admission) {
     reply(std::unexpected(admission.error()));
     return;
   }
-  store::JobRow row = row_of(caller, request, *profile);
   row.id = engine_.allocate_job_id();
   core::JobSpec spec = spec_of(row, request);
   spec.over_limit = admission->over_limit;
-  limits_.add_pending(row.id, row.uid, row.profile, spec.held || spec.over_limit);
+  limits_.add_pending(row, spec.held || spec.over_limit);
   post(std::move(row), spec, idempotency, reply);
 }
 
@@ -85,7 +85,7 @@ void JobService::post(store::JobRow row, const core::JobSpec& spec,
   const std::uint64_t id = row.id;
   const std::pair<std::uint32_t, std::string> key(row.uid, idempotency.key);
   if (!idempotency.key.empty())
-    pending_submissions_[key] = {.fingerprint = idempotency.fingerprint, .others = {}};
+    pending_submissions_[key] = {.fingerprint = idempotency.fingerprint, .repeats = {}};
   const std::optional<std::uint16_t> port = row.port;
   if (port) pending_ports_[*port] = id;
   const store::SubmissionRow submission{.uid = row.uid,
@@ -95,7 +95,7 @@ void JobService::post(store::JobRow row, const core::JobSpec& spec,
                                         .wall = row.submitted};
   engine_.post(
       Input{.event = core::JobSubmitted{spec},
-            .note =
+            .edit_rows =
                 [row = std::move(row), submission](JobTable& records) {
                   records.put(row);
                   if (!submission.key.empty()) records.put(submission);
@@ -111,14 +111,14 @@ void JobService::post(store::JobRow row, const core::JobSpec& spec,
                   const PendingSubmission pending = std::exchange(pending_submissions_[key], {});
                   pending_submissions_.erase(key);
                   reply(answer(false));
-                  for (const auto& other : pending.others) other(answer(true));
+                  for (const auto& repeat : pending.repeats) repeat(answer(true));
                 },
             .may_be_refused = true});
 }
 
 // A key that was used before: replies with the same job, also while that is not durable yet.
-bool JobService::is_repeated(const Caller& caller, const http::IdempotencyKey& idempotency,
-                             const Reply<http::ApiHandlers::Submitted>& reply) {
+bool JobService::answer_if_repeated(const Caller& caller, const http::IdempotencyKey& idempotency,
+                                    const Reply<http::ApiHandlers::Submitted>& reply) {
   const auto refuse = [&](const std::string& what) {
     reply(
         std::unexpected(key_reused(cat("idempotency key ", tangram::quoted(idempotency.key),
@@ -129,7 +129,7 @@ bool JobService::is_repeated(const Caller& caller, const http::IdempotencyKey& i
     if (at->second.fingerprint != idempotency.fingerprint) {
       refuse("another request");
     } else {
-      at->second.others.push_back(reply);
+      at->second.repeats.push_back(reply);
     }
     return true;
   }
@@ -157,7 +157,7 @@ http::Answer<void> JobService::check_servable(const api::JobRequest& request) co
   if ((request.cpu_percent && !cgroups_.cpu) || (request.memory_bytes && !cgroups_.memory)) {
     return std::unexpected(
         unservable(cat("CPU and memory limits are not available: ", cgroups_.why_not,
-                       ". Submit without them, or run tangramd under systemd with Delegate=yes.")));
+                       ". Submit without them, or run tangramd as a service of systemd.")));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // Metrics: the /metrics endpoint, in the Prometheus text format. Counters and histograms are fed by
 // the engine's hooks; gauges are computed per request (node_metrics.hpp). Names and labels are a
 // contract (docs/metrics.md, checked by a test); nothing of a user's job is a label.
+// Used on the loop only.
 #pragma once
 
 #include <functional>

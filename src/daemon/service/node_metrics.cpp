@@ -17,7 +17,7 @@
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/leases/lease_state.hpp"
 #include "daemon/log/log.hpp"
-#include "daemon/service/process_figures.hpp"
+#include "daemon/service/process_usage.hpp"
 #include "daemon/views/views.hpp"
 
 namespace tangram::daemon {
@@ -273,7 +273,7 @@ std::vector<MetricFamily> NodeMetrics::collect() const {
 // Without the usual process_* names: node_exporter exports those itself and rejects a text file
 // that repeats them.
 void NodeMetrics::add_process(std::vector<MetricFamily>& to) {
-  const ProcessFigures own = process_figures();
+  const ProcessUsage own = process_usage();
   to.push_back(single("tangram_process_resident_memory_bytes", "Resident memory of the daemon.",
                       static_cast<double>(own.resident_bytes)));
   to.push_back(single("tangram_process_cpu_seconds_total", "CPU time of the daemon.",

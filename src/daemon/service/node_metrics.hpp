@@ -1,5 +1,5 @@
 // NodeMetrics: gauges of the node's current state. They are built for every request, so a GPU or
-// instance that is gone leaves no stale series.
+// instance that is gone leaves no stale series. Used on the loop only.
 #pragma once
 
 #include <vector>

@@ -9,6 +9,7 @@
 #include "daemon/access/user_cache.hpp"
 #include "daemon/engine/tuning_text.hpp"
 #include "daemon/gpus/hardware.hpp"
+#include "daemon/runs/supervisor.hpp"
 #include "policies/registry.hpp"
 
 namespace tangram::daemon {
@@ -24,6 +25,20 @@ core::Event event_of(http::GpuAction action, core::GpuId gpu) {
       return core::GpuDrained{gpu};
   }
   return core::WakeUp{};
+}
+
+api::OrphanView view_of(const Supervisor::Orphan& orphan) {
+  api::OrphanView view;
+  view.run = orphan.run;
+  view.job = orphan.job;
+  view.uid = orphan.uid;
+  view.user = user_name(orphan.uid);
+  view.gpu = orphan.gpu_uuid;
+  view.instance = orphan.mig_uuid;
+  if (orphan.pid) view.pid = static_cast<std::uint64_t>(*orphan.pid);
+  view.folder = orphan.folder;
+  view.ending = orphan.is_ending;
+  return view;
 }
 
 }  // namespace
@@ -53,10 +68,33 @@ void NodeService::register_handlers(http::ApiHandlers& handlers) {
                          const http::Reply<api::TuningView>& reply) {
     tune(caller, change, reply);
   };
+  handlers.orphans = [this](const Caller& caller) { return orphans(caller); };
+  handlers.end_orphan = [this](const Caller& caller, std::uint64_t run) {
+    return end_orphan(caller, run);
+  };
   handlers.ready = [this]() -> http::Answer<void> {
     if (engine_.store_error().empty()) return {};
     return std::unexpected(unavailable(engine_.store_error()));
   };
+}
+
+http::Answer<std::vector<api::OrphanView>> NodeService::orphans(const http::Caller& caller) const {
+  if (const auto may = access_.require_admin(caller, "list orphaned runs"); !may) {
+    return std::unexpected(may.error());
+  }
+  std::vector<api::OrphanView> views;
+  for (const Supervisor::Orphan& each : supervisor_.orphans()) views.push_back(view_of(each));
+  return views;
+}
+
+http::Answer<api::OrphanView> NodeService::end_orphan(const http::Caller& caller,
+                                                      std::uint64_t run) {
+  if (const auto may = access_.require_admin(caller, "end orphaned runs"); !may) {
+    return std::unexpected(may.error());
+  }
+  const auto orphan = supervisor_.end_orphan(run);
+  if (orphan) return view_of(*orphan);
+  return std::unexpected(missing(cat("orphan ", run, ": not found; see `tangram orphan list`.")));
 }
 
 http::Answer<api::GpuView> NodeService::gpu(std::uint32_t index) const {
@@ -79,7 +117,7 @@ void NodeService::change_gpu(const http::Caller& caller, std::uint32_t index,
     return;
   }
   engine_.post(Input{.event = event_of(action, core::GpuId(index)),
-                     .note =
+                     .edit_rows =
                          [index](JobTable& records) {  // from now on an admin's cordon
                            records.set_fact(xid_cordon_key(core::GpuId(index)), "no");
                          },

@@ -1,5 +1,6 @@
 // NodeService: requests about the node as a whole: GPUs, tuning, status. Only admins may change it;
 // every change is an event of the scheduler and durable before it is answered.
+// Used on the loop only.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +12,12 @@
 
 namespace tangram::daemon {
 
+class Supervisor;
+
 class NodeService {
  public:
-  NodeService(Engine& engine, const Views& views, const Access& access)
-      : engine_(engine), views_(views), access_(access) {}
+  NodeService(Engine& engine, Supervisor& supervisor, const Views& views, const Access& access)
+      : engine_(engine), supervisor_(supervisor), views_(views), access_(access) {}
 
   void register_handlers(http::ApiHandlers& handlers);
 
@@ -23,9 +26,14 @@ class NodeService {
                   const http::Reply<api::GpuView>& reply);
   void tune(const http::Caller& caller, const api::TuningChange& change,
             const http::Reply<api::TuningView>& reply);
+  [[nodiscard]] http::Answer<std::vector<api::OrphanView>> orphans(
+      const http::Caller& caller) const;
+  [[nodiscard]] http::Answer<api::OrphanView> end_orphan(const http::Caller& caller,
+                                                         std::uint64_t run);
   [[nodiscard]] http::Answer<api::GpuView> gpu(std::uint32_t index) const;
 
   Engine& engine_;
+  Supervisor& supervisor_;
   const Views& views_;
   const Access& access_;
   core::Tuning last_tuning_;  // requested last; durable if none is pending

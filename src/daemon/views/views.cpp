@@ -266,6 +266,7 @@ api::StatusView Views::status() const {
       ++view.running;
   }
   view.over = engine_.records().ended_jobs();
+  view.orphans = static_cast<std::uint32_t>(supervisor_.orphan_count());
   const core::Tuning& tuning = node.tuning();
   view.placement = tuning.placement;
   view.migration = tuning.migration;

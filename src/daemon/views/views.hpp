@@ -1,5 +1,6 @@
 // Views: how jobs, GPUs and the node are presented to clients, from the engine's rows, the
 // scheduler's state and the hardware. Reads only; callers check who may see what.
+// Used on the loop only.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace tangram::endpoint {
 namespace {
 
-constexpr int kMostDigits = 16;
+constexpr int kMaxDigits = 16;
 
 int hex_of(char byte) {
   if (byte >= '0' && byte <= '9') return byte - '0';
@@ -98,7 +98,7 @@ Body::State Body::next_in_size(char byte) {
   if (++line_ > kMaxChunkLine) return State::kBroken;
   if (const int digit = hex_of(byte);
       digit >= 0 && (state_ == State::kSizeFirst || state_ == State::kSize)) {
-    if (++digits_ > kMostDigits) return State::kBroken;
+    if (++digits_ > kMaxDigits) return State::kBroken;
     left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
     return State::kSize;
   }

@@ -56,8 +56,8 @@ class KeepAlivePool final : public Socket::Owner {
   };
 
   void on_bytes(Socket& socket) override;  // EOF or unsolicited data: drops the connection
-  void on_writable(Socket& /*wire*/) override {}
-  void on_connected(Socket& /*wire*/, bool /*connected*/) override {}
+  void on_writable(Socket& /*socket*/) override {}
+  void on_connected(Socket& /*socket*/, bool /*connected*/) override {}
   [[nodiscard]] bool needs_probe() const {
     return keep_alive_policy_ == KeepAlivePolicy::kUnknown && !probe_.socket;
   }

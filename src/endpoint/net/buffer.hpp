@@ -1,5 +1,5 @@
 // Buffer: received bytes that were not relayed yet, contiguous. It is small while a connection is
-// idle and never exceeds the caller's limit when the receiver is slow. Memory is moved or
+// idle, and never larger than the limit that its owner passes to prepare(). Memory is moved or
 // reallocated in prepare() only, so the span it returned stays valid during an asynchronous read.
 #pragma once
 
@@ -42,8 +42,8 @@ class Buffer {
   }
 
  private:
-  // The last read filled the buffer: more is coming, and each piece costs a read and a send, so it
-  // grows to the limit. It shrinks again once reads are small.
+  // A read that fills the buffer suggests that more is coming: the buffer grows to the limit, for
+  // fewer reads and sends. It shrinks again once reads are small.
   void resize_empty(std::size_t limit) {
     begin_ = end_ = 0;
     const bool is_too_small = was_filled_ && capacity_ > 0 && capacity_ < limit;

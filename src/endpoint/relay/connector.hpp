@@ -1,7 +1,8 @@
 // Connector: gets a session its connection to the replica. It waits for a route and for a slot of
 // the ConnectThrottle, connects, and retries with back-off if the replica refuses, each time with
 // the current route. Nothing is sent before the connection is made, so the client notices none of
-// this. A connection counts as refused unless the socket that accepted it is the service's user's:
+// this. A connection counts as refused unless the socket that accepted it belongs to the user whom
+// the service runs as:
 // while a replica starts, and after it died, any user may listen on its port.
 #pragma once
 
@@ -21,7 +22,8 @@ class Connector {
   Connector(RelayContext& context, Exchange& exchange, Socket::Owner& owner)
       : context_(context), exchange_(exchange), owner_(owner) {}
 
-  // Starts connecting: is_connecting() holds until on_connected() returns a socket or stop().
+  // Starts connecting: is_connecting() holds until on_connected() returns a socket or
+  // stop() is called.
   void start();
   // The route has changed: starts over with the new one. No-op unless connecting.
   void on_route();

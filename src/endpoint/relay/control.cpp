@@ -51,7 +51,7 @@ class Control::Client final : public std::enable_shared_from_this<Client>, publi
   }
 
  private:
-  void on_bytes(Socket& /*wire*/) override {
+  void on_bytes(Socket& /*socket*/) override {
     const auto self = shared_from_this();
     take_lines();
     if (!control_.clients_.contains(id_)) return;
@@ -66,11 +66,11 @@ class Control::Client final : public std::enable_shared_from_this<Client>, publi
     }
     read();
   }
-  void on_writable(Socket& /*wire*/) override {
+  void on_writable(Socket& /*socket*/) override {
     unsent_.erase(0, socket_->send(unsent_));
     if (socket_->is_broken()) control_.drop(id_);
   }
-  void on_connected(Socket& /*wire*/, bool /*connected*/) override {}
+  void on_connected(Socket& /*socket*/, bool /*connected*/) override {}
 
   void take_lines() {
     for (std::size_t end = 0; (end = socket_->in.view().find('\n')) != std::string_view::npos;) {

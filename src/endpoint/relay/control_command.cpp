@@ -32,10 +32,10 @@ class Numbers {
 };
 
 RouteCommand route_in(Numbers& numbers) {
-  constexpr std::int64_t kMostRun = std::numeric_limits<std::uint32_t>::max();
-  constexpr std::int64_t kMostPort = std::numeric_limits<std::uint16_t>::max();
-  const auto run = static_cast<std::uint32_t>(numbers.get("run", 0, kMostRun));
-  const auto port = static_cast<std::uint16_t>(numbers.get("port", 1, kMostPort));
+  constexpr std::int64_t kMaxRun = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::int64_t kMaxPort = std::numeric_limits<std::uint16_t>::max();
+  const auto run = static_cast<std::uint32_t>(numbers.get("run", 0, kMaxRun));
+  const auto port = static_cast<std::uint16_t>(numbers.get("port", 1, kMaxPort));
   return {Route{run, port}, milliseconds(numbers.get("drain_ms", 0, kLongestDrain))};
 }
 

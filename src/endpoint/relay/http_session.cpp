@@ -32,17 +32,17 @@ void HttpSession::start() {
   client_->read(kMaxHeadSize);
 }
 
-void HttpSession::on_bytes(Socket& /*wire*/) {
+void HttpSession::on_bytes(Socket& /*socket*/) {
   const auto self = shared_from_this();
   advance();
 }
 
-void HttpSession::on_writable(Socket& /*wire*/) {
+void HttpSession::on_writable(Socket& /*socket*/) {
   const auto self = shared_from_this();
   advance();
 }
 
-void HttpSession::on_connected(Socket& /*wire*/, bool connected) {
+void HttpSession::on_connected(Socket& /*socket*/, bool connected) {
   const auto self = shared_from_this();
   replica_ = connector_.on_connected(connected);
   if (!replica_) return;
@@ -112,11 +112,13 @@ void HttpSession::request_reads() {
 void HttpSession::check(Moment now) {
   const auto self = shared_from_this();
   if (stage_ == Stage::kConnecting && connector_.has_timed_out(now)) {
-    refuse(503, "no-replica",
-           connector_.has_no_route() ? "the service has no replica at the moment; try again later"
-           : connector_.is_foreign()
-               ? "the port of the service's replica is in use by another user; try again later"
-               : "the service's replica does not accept connections; try again later");
+    const char* why = "the service's replica does not accept connections; try again later";
+    if (connector_.has_no_route()) {
+      why = "the service has no replica at the moment; try again later";
+    } else if (connector_.is_foreign()) {
+      why = "the port of the service's replica is in use by another user; try again later";
+    }
+    refuse(503, "no-replica", why);
     advance();
     return;
   }

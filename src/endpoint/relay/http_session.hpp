@@ -92,6 +92,7 @@ class HttpSession final : public Session, public Socket::Owner {
   void finish_exchange();
   void become_tunnel(const ResponseHead& head);
 
+  // http_session.cpp: how exchanges and the session end
   // Answers with an error, counts it as refused and ends the connection.
   void refuse(int status, std::string_view kind, std::string_view detail);
   // Answers with an error and ends the connection.

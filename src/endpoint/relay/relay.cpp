@@ -53,8 +53,9 @@ Relay::Relay(const api::EndpointSpec& spec, Log& log, Parts parts)
       context_{.loop = loop_,
                .spec = spec,
                .service_uid = parts.service_uid,
-               .routes = Routes(loop_, {.drained = [this](const Drained& d) { on_drained(d); },
-                                        .changed = [this] { context_.keep_alive_pool.clear(); }})},
+               .routes = Routes(
+                   loop_, {.on_drained = [this](const Drained& d) { on_drained(d); },
+                           .on_route_changed = [this] { context_.keep_alive_pool.clear(); }})},
       control_(loop_, std::move(parts.control), parts.owner_uid,
                {.greeting = [this] { return greeting(); },
                 .on_line = [this](ClientId id, std::string_view line) { on_line(id, line); }}),

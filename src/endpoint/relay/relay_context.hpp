@@ -29,7 +29,7 @@ class Session;
 struct RelayContext {
   boost::asio::io_context& loop;
   const api::EndpointSpec& spec;
-  std::uint32_t service_uid;  // whom replicas run as: no other user's socket gets a byte
+  std::uint32_t service_uid;  // of the replicas; other users' sockets get no byte
   api::EndpointCounts counts{};
   Routes routes;
   os::SocketOwner socket_owner{};
@@ -41,7 +41,8 @@ struct RelayContext {
   RequestHead request{};
   ResponseHead response{};
   std::function<void(Session&)> on_session_closed{};  // releases the session
-  // A connection to a replica's port was dropped, because it led to somebody else, or may have.
+  // Called when a connection to a replica's port was dropped because its other end does not belong
+  // to the service, or this could not be found out.
   std::function<void(const std::string& why)> on_foreign_replica{};
 
   // Detaches the exchange from its run, if it has one, and counts the outcome.
@@ -50,7 +51,7 @@ struct RelayContext {
     if (outcome == Outcome::kCut) ++counts.cut;
     if (outcome == Outcome::kBroken) ++counts.broken;
   }
-  // The exchange is cut then unless a byte passes before, in either direction.
+  // When an exchange is cut unless a byte passes before, in either direction.
   [[nodiscard]] Moment idle_deadline() const {
     return spec.idle.count() > 0 ? std::chrono::steady_clock::now() + spec.idle : Moment::max();
   }

@@ -20,7 +20,7 @@ bool Routes::set(const Route& route, std::chrono::milliseconds drain) {
     traffic->finished = traffic->cut = traffic->broken = 0;
     traffic->deadline.cancel();
   }
-  callbacks_.changed();
+  callbacks_.on_route_changed();
   drain_others(route.run, drain);
   notify_exchanges();
   return true;
@@ -29,11 +29,11 @@ bool Routes::set(const Route& route, std::chrono::milliseconds drain) {
 void Routes::hold() {
   if (!current_) return;
   last_left_run_ = std::exchange(current_, std::nullopt)->run;
-  callbacks_.changed();
+  callbacks_.on_route_changed();
 }
 
 void Routes::repeat_last_report() {
-  if (last_report_ && !last_left_run_) callbacks_.drained(*last_report_);
+  if (last_report_ && !last_left_run_) callbacks_.on_drained(*last_report_);
 }
 
 void Routes::drain_others(std::uint32_t to, std::chrono::milliseconds drain) {
@@ -76,7 +76,7 @@ void Routes::report_if_drained(std::uint32_t run) {
     last_report_ = drained;
     last_left_run_.reset();
   }
-  callbacks_.drained(drained);
+  callbacks_.on_drained(drained);
 }
 
 void Routes::notify_exchanges() {

@@ -1,6 +1,6 @@
 // Routes: which replica new traffic goes to, which exchanges are in flight to which run, and which
 // wait for a replica. Moving a service is a change of route: the previous run is then drained, and
-// reported (Callbacks::drained) once its last exchange has ended. Used on the event loop only.
+// reported (Callbacks::on_drained) once its last exchange has ended. Used on the event loop only.
 #pragma once
 
 #include <chrono>
@@ -83,8 +83,9 @@ struct RunTraffic {
 class Routes {
  public:
   struct Callbacks {
-    std::function<void(const Drained&)> drained;
-    std::function<void()> changed;  // called before any exchange is notified of the new route
+    std::function<void(const Drained&)> on_drained;
+    std::function<void()>
+        on_route_changed;  // called before any exchange is notified of the new route
   };
   Routes(boost::asio::io_context& loop, Callbacks callbacks);
 

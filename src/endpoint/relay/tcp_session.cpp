@@ -35,7 +35,7 @@ class TcpSession final : public Session, public Socket::Owner {
   void on_route() override { connector_.on_route(); }
 
  private:
-  void on_bytes(Socket& /*wire*/) override {
+  void on_bytes(Socket& /*socket*/) override {
     const auto self = shared_from_this();
     if (replica_) {
       advance();
@@ -47,11 +47,11 @@ class TcpSession final : public Session, public Socket::Owner {
     }
     client_->read(kMaxBuffer);
   }
-  void on_writable(Socket& /*wire*/) override {
+  void on_writable(Socket& /*socket*/) override {
     const auto self = shared_from_this();
     if (replica_) advance();
   }
-  void on_connected(Socket& /*wire*/, bool connected) override {
+  void on_connected(Socket& /*socket*/, bool connected) override {
     const auto self = shared_from_this();
     replica_ = connector_.on_connected(connected);
     if (!replica_) return;

@@ -13,7 +13,7 @@
 #include "api/problem.hpp"
 #include "base/text.hpp"
 #include "http/client/client_socket.hpp"
-#include "http/client/event_stream.hpp"
+#include "http/client/sse_parser.hpp"
 #include "http/logs/log_reader.hpp"
 
 namespace tangram::http {
@@ -218,7 +218,7 @@ Result<ClientReply> Client::request(std::string_view method, std::string_view ta
 }
 
 Result<void> Client::stream(std::string_view target,
-                            const std::function<bool(const LogPiece&)>& take) {
+                            const std::function<bool(const LogChunk&)>& take) {
   if (auto ok = link_->send("GET", target, std::nullopt, kDefaultTimeout); !ok) return ok;
   bhttp::response_parser<bhttp::string_body> parser;
   parser.body_limit(boost::none);
@@ -236,7 +236,7 @@ Result<void> Client::stream(std::string_view target,
   };
   auto on_body = [&](std::uint64_t, beast::string_view bytes, Status& status) {
     if (at) at->offset += bytes.size();
-    const LogPiece piece{
+    const LogChunk piece{
         {bytes.data(), bytes.size()}, at ? to_text(*at) : "", std::exchange(gap, false)};
     if (!bytes.empty() && !take(piece)) {
       is_stopped = true;
@@ -258,11 +258,11 @@ Result<void> Client::stream(std::string_view target,
 }
 
 Result<void> Client::events(std::string_view target,
-                            const std::function<bool(const EventPiece&)>& take) {
+                            const std::function<bool(const ServerSentEvent&)>& take) {
   if (auto ok = link_->send("GET", target, std::nullopt, kDefaultTimeout); !ok) return ok;
   bhttp::response_parser<bhttp::string_body> parser;
   parser.body_limit(boost::none);
-  EventStream stream(take);
+  SseParser stream(take);
   auto on_body = [&](std::uint64_t, beast::string_view bytes, Status& status) {
     if (!stream.feed({bytes.data(), bytes.size()})) status = asio::error::operation_aborted;
     return bytes.size();

@@ -33,14 +33,14 @@ struct ClientReply {
 [[nodiscard]] Result<ClientReply> check_status(Result<ClientReply> reply);
 
 // A piece of a log.
-struct LogPiece {
+struct LogChunk {
   std::string_view bytes;
   std::string next;  // parameter `from` to resume after these bytes
   bool gap = false;  // output before it was deleted by rotation
 };
 
 // One message of /v1/events.
-struct EventPiece {
+struct ServerSentEvent {
   std::uint64_t id = 0;   // parameter `after` to resume here; 0 for a gap
   std::string_view kind;  // "job.running"; or "gap": events in between were deleted
   std::string_view data;  // JSON
@@ -75,10 +75,10 @@ class Client {
 
   // Sends GET for a log and calls `take` with each piece, until the end or until it returns false.
   [[nodiscard]] Result<void> stream(std::string_view target,
-                                    const std::function<bool(const LogPiece&)>& take);
+                                    const std::function<bool(const LogChunk&)>& take);
   // The same for GET of events.
   [[nodiscard]] Result<void> events(std::string_view target,
-                                    const std::function<bool(const EventPiece&)>& take);
+                                    const std::function<bool(const ServerSentEvent&)>& take);
 
   // Makes the current call, in another thread, and all later calls fail at once.
   void abort();

@@ -233,10 +233,10 @@ bool LogReader::advance(const std::optional<File>& next, bool has_ended) {
   return true;
 }
 
-std::optional<LogReader::Piece> LogReader::read(std::span<char> buffer) {
+std::optional<LogReader::Chunk> LogReader::read(std::span<char> buffer) {
   constexpr int kMaxSteps = 1'000;  // bounds the time spent on empty files
   const auto piece = [&](std::size_t size) {
-    const Piece result{size, at_, std::exchange(gap_, false)};
+    const Chunk result{size, at_, std::exchange(gap_, false)};
     at_.offset += size;
     return result;
   };

@@ -48,13 +48,13 @@ class LogReader {
   void begin_at(const LogPosition& position);
   void begin_at_tail(std::uint64_t lines);
 
-  struct Piece {
+  struct Chunk {
     std::size_t size = 0;
     LogPosition at;    // position of its first byte
     bool gap = false;  // output before it was deleted by rotation, or may have been
   };
   // Reads into `buffer`; a piece never spans two files. Nullopt: nothing more now.
-  [[nodiscard]] std::optional<Piece> read(std::span<char> buffer);
+  [[nodiscard]] std::optional<Chunk> read(std::span<char> buffer);
 
   // The folder of the current run; empty if there is no run.
   [[nodiscard]] std::string folder() const;

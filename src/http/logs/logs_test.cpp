@@ -36,7 +36,7 @@ class Logs : public ::testing::Test {
     auto client = Client::open(daemon_.socket());
     std::string all;
     const auto done =
-        client->stream(cat("/v1/jobs/", id_, "/logs", parameters), [&](const LogPiece& piece) {
+        client->stream(cat("/v1/jobs/", id_, "/logs", parameters), [&](const LogChunk& piece) {
           all += piece.bytes;
           if (seen != nullptr) *seen = all.size();
           return true;
@@ -95,7 +95,7 @@ TEST_F(Logs, AreFollowedWhileTheyAreRotated) {
   std::thread follower([&] {
     auto client = Client::open(daemon_.socket());
     const auto done =
-        client->stream(cat("/v1/jobs/", id_, "/logs?follow=1"), [&](const LogPiece& piece) {
+        client->stream(cat("/v1/jobs/", id_, "/logs?follow=1"), [&](const LogChunk& piece) {
           all += piece.bytes;
           seen = all.size();
           EXPECT_FALSE(piece.gap);
@@ -139,7 +139,7 @@ TEST_F(Logs, ResumeWhereTheConnectionBroke) {
     ASSERT_LT(++connections, 1'000);
     const auto done = client->stream(
         cat("/v1/jobs/", id_, "/logs", next.empty() ? "" : "?from=", percent_encoded(next)),
-        [&](const LogPiece& piece) {
+        [&](const LogChunk& piece) {
           all += piece.bytes;
           next = piece.next;
           return false;
@@ -157,7 +157,7 @@ TEST_F(Logs, ReportAGapAfterRotation) {
   auto client = Client::open(daemon_.socket());
   std::string next;
   std::vector<bool> gaps;
-  const auto take = [&](const LogPiece& piece) {
+  const auto take = [&](const LogChunk& piece) {
     next = piece.next;
     gaps.push_back(piece.gap);
     return true;
@@ -178,13 +178,13 @@ TEST_F(Logs, AbortEndsAFollower) {
     while (daemon_.waiting(id_) < 2) std::this_thread::yield();
     client->abort();
   });
-  EXPECT_FALSE(client->stream("/v1/jobs/1/logs?follow=1", [](const LogPiece&) { return true; }));
+  EXPECT_FALSE(client->stream("/v1/jobs/1/logs?follow=1", [](const LogChunk&) { return true; }));
   stopper.join();
 }
 
 TEST_F(Logs, RejectInvalidParameters) {
   auto client = Client::open(daemon_.socket());
-  const auto take = [](const LogPiece&) { return true; };
+  const auto take = [](const LogChunk&) { return true; };
   EXPECT_FALSE(client->stream("/v1/jobs/1/logs?from=x", take));
   EXPECT_FALSE(client->stream("/v1/jobs/1/logs?from=0-1-2:3&tail=2", take));
   EXPECT_FALSE(client->stream("/v1/jobs/1/logs?stream=both", take));

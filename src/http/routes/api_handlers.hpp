@@ -51,6 +51,10 @@ struct LabelFilter {
   std::optional<std::string> value = {};
 };
 
+// Lists come in pages, the newest entries first.
+inline constexpr std::size_t kMaxPageSize = 1'000;
+inline constexpr std::size_t kDefaultHistoryPageSize = 100;
+
 struct JobFilter {
   bool all = false;  // include finished jobs
   std::optional<std::string> user;
@@ -59,13 +63,13 @@ struct JobFilter {
   std::optional<std::string> profile = {};
   std::optional<LabelFilter> label = {};
   std::optional<std::uint64_t> before = {};  // only IDs below this one: the next page
-  std::size_t limit = 1'000;                 // page size: the newest are returned
+  std::size_t limit = kMaxPageSize;
 };
 
 // Selects open leases.
 struct LeaseFilter {
   std::optional<std::uint64_t> before = {};  // only IDs below this one: the next page
-  std::size_t limit = 1'000;                 // page size: the newest are returned
+  std::size_t limit = kMaxPageSize;
 };
 
 struct HistoryFilter {
@@ -75,7 +79,7 @@ struct HistoryFilter {
   std::optional<api::WallTime> since;   // ended at or after it
   std::optional<api::WallTime> until;   // ended before it
   std::optional<std::uint64_t> before;  // only IDs below this one: the next page
-  std::size_t limit = 100;              // page size, at most 1000
+  std::size_t limit = kDefaultHistoryPageSize;
 };
 
 struct UsageFilter {
@@ -110,7 +114,7 @@ struct LogSource {
 };
 
 // The state a wait is for. kRunning is also satisfied by a job that has finished already.
-enum class WaitFor : std::uint8_t { kRunning, kOver };
+enum class WaitFor : std::uint8_t { kRunning, kEnded };
 
 enum class GpuAction : std::uint8_t { kCordon, kUncordon, kDrain };
 
@@ -195,6 +199,10 @@ struct ApiHandlers {
   std::function<Answer<api::TuningView>(const Caller&)> tuning;
   std::function<void(const Caller&, const api::TuningChange&, Reply<api::TuningView>)> tune;
   std::function<Answer<api::StatusView>(const Caller&)> status;
+  // For admins: the live runs without a job in the store, by run.
+  std::function<Answer<std::vector<api::OrphanView>>(const Caller&)> orphans;
+  // For admins: begins to stop one. Repeated calls have no further effect.
+  std::function<Answer<api::OrphanView>(const Caller&, std::uint64_t run)> end_orphan;
   // Plans moves, at most `most`, that reduce the node's FragCost.
   std::function<void(const Caller&, std::size_t most, Reply<api::DefragPlan>)> defrag;
 

@@ -56,7 +56,7 @@ struct Response {
 };
 [[nodiscard]] Response json_response(const boost::json::value& value, int status = 200);
 [[nodiscard]] Response problem_response(const api::Problem& problem);
-// `kind` is the last part of the problem type: "no-such-job" for urn:tangram:no-such-job.
+// `kind` is the last part of the problem type: "no-such-gpu" for urn:tangram:no-such-gpu.
 [[nodiscard]] api::Problem problem(int status, std::string_view kind, std::string detail);
 
 using Respond = std::function<void(Response)>;

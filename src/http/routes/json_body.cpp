@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostValues = 100'000;
+constexpr std::size_t kMaxValues = 100'000;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -32,7 +32,7 @@ bool is_utf8(const std::string& text) {
   return bits < 0x80U || api::is_utf8(text);
 }
 
-// Whether a parser would meet more than kMostValues values before the end or an error: every value
+// Whether a parser would meet more than kMaxValues values before the end or an error: every value
 // is at the beginning or after ',', '[' or '{'. The parser itself limits the nesting (32).
 bool has_too_many_values(std::string_view text) {
   std::size_t values = 1;
@@ -40,7 +40,7 @@ bool has_too_many_values(std::string_view text) {
     const char c = text[i];
     if (c == '"') {
       for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
-    } else if ((c == ',' || c == '[' || c == '{') && ++values > kMostValues) {
+    } else if ((c == ',' || c == '[' || c == '{') && ++values > kMaxValues) {
       return true;
     }
   }
@@ -61,7 +61,7 @@ Answer<json::value> json_body(const Request& request) {
   }
   if (!is_utf8(request.body)) return bad_json("invalid body: not UTF-8");
   if (has_too_many_values(request.body)) {
-    return bad_json(cat("body too complex: more than ", kMostValues, " values"));
+    return bad_json(cat("body too complex: more than ", kMaxValues, " values"));
   }
   json::error_code status;
   json::stream_parser parser;

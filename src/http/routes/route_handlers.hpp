@@ -42,6 +42,8 @@ Outcome post_uncordon(const ApiHandlers& handlers, const Request& request);
 Outcome post_drain(const ApiHandlers& handlers, const Request& request);
 Outcome get_tuning(const ApiHandlers& handlers, const Request& request);
 Outcome patch_tuning(const ApiHandlers& handlers, const Request& request);
+Outcome get_orphans(const ApiHandlers& handlers, const Request& request);
+Outcome delete_orphan(const ApiHandlers& handlers, const Request& request);
 Outcome get_status(const ApiHandlers& handlers, const Request& request);
 Outcome get_health(const ApiHandlers& handlers, const Request& request);
 Outcome get_ready(const ApiHandlers& handlers, const Request& request);
@@ -60,7 +62,8 @@ Outcome delete_token(const ApiHandlers& handlers, const Request& request);
 [[nodiscard]] Answer<boost::json::value> json_body(const Request& request);
 [[nodiscard]] Response bad_request(const Error& error);
 // Returns the page size from the parameter `limit`, or the default.
-[[nodiscard]] Result<std::size_t> limit_in(const Query& query);
+[[nodiscard]] Result<std::size_t> page_size_in(const Query& query,
+                                               std::size_t page_size = kMaxPageSize);
 
 template <class T>
 [[nodiscard]] Response response_of(const Answer<T>& answer, int status = 200) {

@@ -45,6 +45,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/tokens", post_token, Needs::kWrite},
     {"GET", "/v1/tokens", get_tokens, Needs::kRead},
     {"DELETE", "/v1/tokens/{id}", delete_token, Needs::kWrite},
+    {"GET", "/v1/node/orphans", get_orphans, Needs::kAdmin},
+    {"DELETE", "/v1/node/orphans/{id}", delete_orphan, Needs::kAdmin},
     {"GET", "/v1/status", get_status, Needs::kRead},
     {"GET", "/metrics", get_metrics, Needs::kRead},
     {"GET", "/healthz", get_health, Needs::kNothing, DurabilityNeed::kNothing},
@@ -87,6 +89,7 @@ std::string_view noun_of(const Route& route) {
   if (route.pattern.starts_with("/v1/gpus")) return "gpu";
   if (route.pattern.starts_with("/v1/leases")) return "lease";
   if (route.pattern.starts_with("/v1/tokens")) return "token";
+  if (route.pattern.starts_with("/v1/node/orphans")) return "orphan";
   return "job";
 }
 

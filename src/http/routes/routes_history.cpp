@@ -12,7 +12,7 @@ namespace tangram::http {
 namespace {
 
 constexpr std::uint64_t kAnyId = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t kMostKinds = 32;
+constexpr std::size_t kMaxKinds = 32;
 
 Result<std::optional<api::WallTime>> time_in(const Query& query, std::string_view name) {
   const auto text = query.text(name);
@@ -43,13 +43,12 @@ Result<HistoryFilter> history_in(const Query& query) {
   if (!until) return std::unexpected(until.error());
   const auto before = query.number("before", kAnyId);
   if (!before) return std::unexpected(before.error());
-  const auto limit = query.number("limit", 1'000);
-  if (!limit) return std::unexpected(limit.error());
-  if (*limit == 0U) return invalid("invalid limit: use a whole number from 1 to 1000");
+  const auto page_size = page_size_in(query, kDefaultHistoryPageSize);
+  if (!page_size) return std::unexpected(page_size.error());
   filter.since = *since;
   filter.until = *until;
   filter.before = *before;
-  filter.limit = static_cast<std::size_t>(limit->value_or(filter.limit));
+  filter.limit = *page_size;
   return filter;
 }
 
@@ -75,8 +74,8 @@ Result<std::vector<std::string>> kinds_in(const Query& query) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     const std::string_view kind = rest.substr(0, end);
     if (kind.empty() || kind.find_first_not_of(kAllowed) != std::string_view::npos ||
-        kinds.size() == kMostKinds) {
-      return invalid(cat("invalid kind ", quoted(*text), ": use up to ", kMostKinds,
+        kinds.size() == kMaxKinds) {
+      return invalid(cat("invalid kind ", quoted(*text), ": use up to ", kMaxKinds,
                          " event kinds or their first words, e.g. job,move.done"));
     }
     kinds.emplace_back(kind);

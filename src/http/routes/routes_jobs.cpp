@@ -99,7 +99,7 @@ Result<IdempotencyKey> idempotency_key_in(const Request& request) {
 }
 
 struct WaitParameters {
-  WaitFor what = WaitFor::kOver;
+  WaitFor what = WaitFor::kEnded;
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
 };
 
@@ -110,7 +110,7 @@ Result<WaitParameters> wait_in(const Query& query) {
   if (word != "over" && word != "running") {
     return invalid(cat("invalid value ", quoted(word), " of for: use running or over"));
   }
-  wait.what = word == "running" ? WaitFor::kRunning : WaitFor::kOver;
+  wait.what = word == "running" ? WaitFor::kRunning : WaitFor::kEnded;
   if (const auto text = query.text("timeout")) {
     const auto timeout = api::parse_duration(*text);
     if (!timeout) return invalid(cat("timeout: ", timeout.error().message));
@@ -148,12 +148,13 @@ Response bad_request(const Error& error) {
   return problem_response(problem(400, "bad-request", error.message));
 }
 
-Result<std::size_t> limit_in(const Query& query) {
-  constexpr std::size_t kMost = 1'000;
-  const auto limit = query.number("limit", kMost);
+Result<std::size_t> page_size_in(const Query& query, std::size_t page_size) {
+  const auto limit = query.number("limit", kMaxPageSize);
   if (!limit) return std::unexpected(limit.error());
-  if (*limit == 0U) return invalid(cat("invalid limit: use a whole number from 1 to ", kMost));
-  return static_cast<std::size_t>(limit->value_or(JobFilter{}.limit));
+  if (*limit == 0U) {
+    return invalid(cat("invalid limit: use a whole number from 1 to ", kMaxPageSize));
+  }
+  return static_cast<std::size_t>(limit->value_or(page_size));
 }
 
 Outcome post_job(const ApiHandlers& handlers, const Request& request) {
@@ -185,7 +186,7 @@ Outcome post_job(const ApiHandlers& handlers, const Request& request) {
 Outcome get_jobs(const ApiHandlers& handlers, const Request& request) {
   auto filter = filter_in(request.query);
   if (!filter) return bad_request(filter.error());
-  const auto limit = limit_in(request.query);
+  const auto limit = page_size_in(request.query);
   if (!limit) return bad_request(limit.error());
   filter->limit = *limit + 1;  // one more, to see whether there is a next page
   return defer([&handlers, caller = request.caller, filter = *std::move(filter), limit = *limit,

@@ -42,7 +42,7 @@ Result<std::optional<KeyAndOwner>> key_in(const Query& query) {
 Result<LeaseFilter> page_in(const Query& query) {
   const auto before = query.number("before", std::numeric_limits<std::uint64_t>::max());
   if (!before) return std::unexpected(before.error());
-  const auto limit = limit_in(query);
+  const auto limit = page_size_in(query);
   if (!limit) return std::unexpected(limit.error());
   return LeaseFilter{.before = *before, .limit = *limit};
 }

@@ -19,11 +19,11 @@ Answer<api::MoveRequest> move_in(const Request& request) {
 
 Result<std::size_t> most_in(const Query& query) {
   constexpr std::uint64_t kDefault = 20;
-  constexpr std::uint64_t kMost = 100;
+  constexpr std::uint64_t kMax = 100;
   if (auto ok = query.allow_only({"most"}); !ok) return std::unexpected(ok.error());
-  const auto most = query.number("most", kMost);
+  const auto most = query.number("most", kMax);
   if (!most) return std::unexpected(most.error());
-  if (*most == 0U) return invalid(cat("invalid most: use a whole number from 1 to ", kMost));
+  if (*most == 0U) return invalid(cat("invalid most: use a whole number from 1 to ", kMax));
   return static_cast<std::size_t>(most->value_or(kDefault));
 }
 

@@ -53,6 +53,16 @@ Outcome post_drain(const ApiHandlers& handlers, const Request& request) {
   return change(handlers, request, GpuAction::kDrain);
 }
 
+Outcome get_orphans(const ApiHandlers& handlers, const Request& request) {
+  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
+  return response_of(handlers.orphans(request.caller));
+}
+
+Outcome delete_orphan(const ApiHandlers& handlers, const Request& request) {
+  if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
+  return response_of(handlers.end_orphan(request.caller, request.id), 202);
+}
+
 Outcome get_tuning(const ApiHandlers& handlers, const Request& request) {
   if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
   return response_of(handlers.tuning(request.caller));

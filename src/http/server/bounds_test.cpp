@@ -115,7 +115,7 @@ TEST(Bounds, ServiceUnavailableHasRetryAfter) {
 // A request that is rejected before it reaches a route could have been a change: it is audited.
 TEST(Bounds, EarlyRejectionsAreAudited) {
   ServerOptions options;
-  options.header_time = std::chrono::seconds(1);
+  options.header_timeout = std::chrono::seconds(1);
   TestDaemon daemon(options);
   for (const std::string_view text :
        {"POST /v1/jobs?name=%zz HTTP/1.1\r\nHost: x\r\n\r\n",

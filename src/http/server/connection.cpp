@@ -71,8 +71,8 @@ Task<void> Session::run() {
 
 std::chrono::milliseconds Session::idle_timeout() const {
   const ServerOptions& options = context_->options;
-  return is_unauthenticated_ ? std::min(options.unauthenticated_idle_time, options.idle_time)
-                             : options.idle_time;
+  return is_unauthenticated_ ? std::min(options.unauthenticated_idle_timeout, options.idle_timeout)
+                             : options.idle_timeout;
 }
 
 std::chrono::milliseconds Session::lifetime_left() const {

@@ -69,7 +69,7 @@ Task<bool> Session::write_pieces(std::shared_ptr<PendingReply> pending,
   while (is_still_allowed(request.caller)) {
     const bool read = co_await await_read(pending, log, read_piece);
     if (!read) co_return false;
-    const std::optional<LogReader::Piece>& piece = log->piece;
+    const std::optional<LogReader::Chunk>& piece = log->piece;
     if (!piece) co_return true;
     const asio::const_buffer bytes(log->buffer.data(), piece->size);
     ErrorStatus status;
@@ -161,7 +161,7 @@ Task<bool> Session::write_logs(LogStreamRequest request, Frame frame) {
   const bool begun = co_await write_stream_head("text/plain; charset=utf-8", frame, request.caller);
   if (!begun) co_return false;
   if (!frame.head) {
-    if (request.follow) watch_job_state(pending, request, WaitFor::kOver);
+    if (request.follow) watch_job_state(pending, request, WaitFor::kEnded);
     if (request.follow && log->reader.folder().empty())
       watch_job_state(pending, request, WaitFor::kRunning);
     const bool written = co_await follow_logs(pending, request, log, chunked);

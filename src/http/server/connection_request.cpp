@@ -97,9 +97,9 @@ Task<bool> Session::await_request() {
 // stream is set a little later, because it closes the socket and no response could be sent: it is
 // for a read that completes just as our timer expires and is followed by another.
 void Session::start_request_timer() {
-  stream_.expires_after(context_->options.header_time + kTimeoutGrace);
+  stream_.expires_after(context_->options.header_timeout + kTimeoutGrace);
   is_timed_out_ = false;
-  request_timer_.expires_after(context_->options.header_time);
+  request_timer_.expires_after(context_->options.header_timeout);
   request_timer_.async_wait(
       [weak = weak_from_this(), generation = ++timer_generation_](ErrorStatus status) {
         const auto self = weak.lock();
@@ -138,7 +138,7 @@ Task<bool> Session::read_body(Parser& parser, const Request& request) {
   }
   parser.body_limit(max_size);
   if (is_timed_out_)
-    co_return co_await reject(parser, caller, too_slow(context_->options.header_time));
+    co_return co_await reject(parser, caller, too_slow(context_->options.header_timeout));
   body_quota_ =
       context_->request_bytes.try_acquire(client_key_, parser.content_length().value_or(max_size));
   if (!body_quota_) co_return co_await reject(parser, caller, request_quota_exceeded());
@@ -156,7 +156,7 @@ Task<bool> Session::read_body(Parser& parser, const Request& request) {
 
 Task<bool> Session::reject(const Parser& parser, const Caller& caller, ErrorStatus status) {
   std::optional<api::Problem> why =
-      is_timed_out_ ? too_slow(context_->options.header_time) : problem_of(status);
+      is_timed_out_ ? too_slow(context_->options.header_timeout) : problem_of(status);
   if (!why) co_return false;
   co_return co_await reject(parser, caller, std::move(*why));
 }

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "http/client/client.hpp"
-#include "http/client/event_stream.hpp"
+#include "http/client/sse_parser.hpp"
 #include "tests/support/http/daemon.hpp"
 #include "tests/support/http/raw_socket.hpp"
 
@@ -30,11 +30,11 @@ class Events : public ::testing::Test {
   std::vector<std::string> all(const std::string& parameters) {
     auto client = Client::open(daemon_.socket());
     std::vector<std::string> seen;
-    const auto done =
-        client->events(cat("/v1/events?follow=false", parameters), [&](const EventPiece& piece) {
-          seen.push_back(cat(piece.id, ' ', piece.kind));
-          return true;
-        });
+    const auto done = client->events(cat("/v1/events?follow=false", parameters),
+                                     [&](const ServerSentEvent& piece) {
+                                       seen.push_back(cat(piece.id, ' ', piece.kind));
+                                       return true;
+                                     });
     EXPECT_TRUE(done.has_value()) << done.error().message;
     return seen;
   }
@@ -142,12 +142,14 @@ TEST_F(Events, NothingIsLostOrDoubled) {
       while (seen < kEvents) {
         auto client = Client::open(daemon_.socket());
         std::uint64_t now = 0;
-        const auto done = client->events(cat("/v1/events?after=", seen), [&](const EventPiece& e) {
-          EXPECT_EQ(e.id, seen + 1);
-          seen = e.id;
-          // Reader 0 stays connected; the others disconnect after different numbers of events.
-          return seen < kEvents && (reader == 0 || ++now < 997U * static_cast<unsigned>(reader));
-        });
+        const auto done =
+            client->events(cat("/v1/events?after=", seen), [&](const ServerSentEvent& e) {
+              EXPECT_EQ(e.id, seen + 1);
+              seen = e.id;
+              // Reader 0 stays connected; the others disconnect after different numbers of events.
+              return seen < kEvents &&
+                     (reader == 0 || ++now < 997U * static_cast<unsigned>(reader));
+            });
         EXPECT_TRUE(done.has_value()) << done.error().message;
       }
     });
@@ -197,7 +199,7 @@ TEST_F(Events, ClosingTheServerEndsThem) {
     EXPECT_TRUE(testing::eventually([&] { return listeners() == 1; }));
     daemon_.close();
   });
-  const auto done = client->events("/v1/events", [](const EventPiece&) { return true; });
+  const auto done = client->events("/v1/events", [](const ServerSentEvent&) { return true; });
   closer.join();
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().code, ErrorCode::kUnavailable);
@@ -268,7 +270,7 @@ TEST(EventStreams, AreParsedHoweverTheyAreSplit) {
       "id: 9\nretry: 10\nevent: c\ndata: z\n\nid: 10\nevent: unfinished\ndata: q\n";
   for (std::size_t cut = 1; cut < text.size(); ++cut) {
     std::vector<std::string> seen;
-    EventStream stream([&](const EventPiece& piece) {
+    SseParser stream([&](const ServerSentEvent& piece) {
       seen.push_back(cat(piece.id, ' ', piece.kind, ' ', piece.data));
       return true;
     });

@@ -26,7 +26,7 @@ void expect_served(const TestDaemon& daemon) {
 
 TEST(MisbehavingClients, AnIncompleteRequestTimesOut) {
   ServerOptions options;
-  options.header_time = std::chrono::seconds(1);
+  options.header_timeout = std::chrono::seconds(1);
   const TestDaemon daemon(options);
   const RawSocket raw(daemon.socket());
   raw.send("GET /healthz HT");
@@ -41,7 +41,7 @@ TEST(MisbehavingClients, AnIncompleteRequestTimesOut) {
 
 TEST(MisbehavingClients, IdleConnectionsAreClosed) {
   ServerOptions options;
-  options.idle_time = std::chrono::seconds(1);
+  options.idle_timeout = std::chrono::seconds(1);
   const TestDaemon daemon(options);
   const RawSocket silent(daemon.socket());
   EXPECT_EQ(silent.receive(), "");
@@ -195,7 +195,7 @@ TEST(MisbehavingClients, PipelinedRequestsAreAnsweredInOrder) {
 // One time limit covers header and body together.
 TEST(MisbehavingClients, ASlowHeaderLeavesLessTimeForTheBody) {
   ServerOptions options;
-  options.header_time = std::chrono::seconds(2);
+  options.header_timeout = std::chrono::seconds(2);
   const TestDaemon daemon(options);
   const RawSocket raw(daemon.socket());
   const auto begun = std::chrono::steady_clock::now();

@@ -8,12 +8,12 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "base/rate_limiter.hpp"
 #include "base/text.hpp"
 #include "http/routes/exchange.hpp"
 #include "http/server/acceptor.hpp"
 #include "http/server/connection.hpp"
 #include "http/server/connection_quota.hpp"
-#include "http/server/rate_limiter.hpp"
 #include "http/server/socket_file.hpp"
 #include "http/server/tls_bridge.hpp"
 #include "http/server/tls_thread.hpp"
@@ -172,7 +172,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     caller.address = os::peer_of(descriptor);
     const std::string client_key = os::network_of(caller.address);
     if (!unauthenticated_quota_.check(client_key).empty() ||
-        !rate_limiter_.try_acquire(client_key)) {
+        !rate_limiter_.try_acquire(client_key, std::chrono::steady_clock::now())) {
       ::close(descriptor);
       return;
     }

@@ -40,16 +40,16 @@ struct ServerOptions {
   double connections_per_second = 50;
 
   // Size limits and byte quotas.
-  std::size_t max_body_size = 4U << 20U;             // of one request
-  std::size_t max_body_bytes = 64U << 20U;           // of all requests being read
-  std::size_t max_body_bytes_each = 16U << 20U;      // per user; unauthenticated ones share one
-  std::size_t max_response_bytes = 64U << 20U;       // of all large responses being written
+  std::size_t max_body_size = 4U << 20U;         // of one request
+  std::size_t max_body_bytes = 64U << 20U;       // of all requests being read
+  std::size_t max_body_bytes_each = 16U << 20U;  // per user; all unauthenticated clients are one
+  std::size_t max_response_bytes = 64U << 20U;   // of all large responses being written
   std::size_t max_response_bytes_each = 16U << 20U;  // per user; one larger response is allowed
 
   // Timeouts.
-  std::chrono::seconds header_time{10};                // for a request, header and body
-  std::chrono::seconds idle_time{75};                  // keep-alive: of an idle connection
-  std::chrono::seconds unauthenticated_idle_time{10};  // the same until a valid token is shown
+  std::chrono::seconds header_timeout{10};                // for a request, header and body
+  std::chrono::seconds idle_timeout{75};                  // keep-alive: of an idle connection
+  std::chrono::seconds unauthenticated_idle_timeout{10};  // the same until a valid token is shown
   // Unauthenticated connections are closed after this time or number of requests, even if active.
   std::chrono::seconds unauthenticated_lifetime{30};
   std::size_t unauthenticated_requests = 10;

@@ -61,7 +61,7 @@ struct LogRead {
   std::vector<char> buffer;
   std::optional<std::uint64_t> tail;           // start this many lines before the end
   std::optional<LogPosition> from;             // or start here; neither: at the beginning
-  std::optional<LogReader::Piece> piece = {};  // last piece read; nullopt: nothing more now
+  std::optional<LogReader::Chunk> piece = {};  // last piece read; nullopt: nothing more now
   bool waits_for_run = false;                  // only a further run brings more output
 };
 

@@ -239,7 +239,7 @@ class TlsConnection : public Connection, public std::enable_shared_from_this<Tls
         thread_(std::move(thread)) {}
 
   void start(int descriptor, TlsKeys keys) {
-    const Timeouts timeouts{context_->options.header_time, context_->options.idle_time};
+    const Timeouts timeouts{context_->options.header_timeout, context_->options.idle_timeout};
     asio::io_context& loop = context_->loop;
     const auto weak = weak_from_this();
     const auto on_handshake = [&loop, weak](const std::shared_ptr<SocketPairEnd>& end) {
@@ -269,11 +269,11 @@ class TlsConnection : public Connection, public std::enable_shared_from_this<Tls
   void open_session(SocketPairEnd& end) {
     if (is_closed_ || !context_->is_open) return;
     const auto flush_time =
-        std::make_shared<std::chrono::milliseconds>(context_->options.unauthenticated_idle_time);
+        std::make_shared<std::chrono::milliseconds>(context_->options.unauthenticated_idle_timeout);
     const auto on_closed = [weak = std::weak_ptr(bridge_), flush_time] {
       if (const auto bridge = weak.lock()) bridge->post_session_closed(*flush_time);
     };
-    const auto promote = [flush_time, idle = context_->options.idle_time,
+    const auto promote = [flush_time, idle = context_->options.idle_timeout,
                           promote = hooks_.promote] {
       *flush_time = idle;
       return promote ? promote() : "";

@@ -173,7 +173,7 @@ TEST_F(Tls, ConnectionsWithoutTlsAreClosed) {
 
 TEST_F(Tls, HalfAHandshakeIsGivenUp) {
   ServerOptions options;
-  options.header_time = std::chrono::seconds(1);
+  options.header_timeout = std::chrono::seconds(1);
   options.max_connections_per_user = 20;
   start(options);
   std::vector<int> silent;
@@ -229,7 +229,7 @@ TEST_F(Tls, LogsAreFollowedAndLargeOnesRead) {
   std::string all;
   std::atomic<std::size_t> seen = 0;
   std::thread follower([&] {
-    const auto done = connected().stream("/v1/jobs/1/logs?follow=1", [&](const LogPiece& piece) {
+    const auto done = connected().stream("/v1/jobs/1/logs?follow=1", [&](const LogChunk& piece) {
       all += piece.bytes;
       seen = all.size();
       return true;
@@ -254,7 +254,7 @@ TEST_F(Tls, EventsComeThrough) {
     }
   });
   std::uint64_t seen = 0;
-  const auto done = connected().events("/v1/events?after=0", [&](const EventPiece& piece) {
+  const auto done = connected().events("/v1/events?after=0", [&](const ServerSentEvent& piece) {
     EXPECT_EQ(piece.id, seen + 1);
     seen = piece.id;
     return seen < kEvents;
@@ -274,10 +274,10 @@ TEST_F(Tls, DisconnectingCancelsPendingRequests) {
     std::thread one([&] { EXPECT_FALSE(waits.request("GET", "/v1/jobs/1/wait").has_value()); });
     std::thread two([&] {
       EXPECT_FALSE(
-          follows.stream("/v1/jobs/1/logs?follow=1", [](const LogPiece&) { return true; }));
+          follows.stream("/v1/jobs/1/logs?follow=1", [](const LogChunk&) { return true; }));
     });
     std::thread three([&] {
-      EXPECT_FALSE(listens.events("/v1/events", [](const EventPiece&) { return true; }));
+      EXPECT_FALSE(listens.events("/v1/events", [](const ServerSentEvent&) { return true; }));
     });
     EXPECT_TRUE(eventually([&] {
       return daemon_->waiting(1) == 3 &&

@@ -181,6 +181,25 @@ class TestDaemon {
 
   ApiHandlers make_handlers() {
     ApiHandlers handlers;
+    add_submit(handlers);
+    add_jobs(handlers);
+    add_changes(handlers);
+    add_explanations(handlers);
+    add_durability(handlers);
+    add_node(handlers);
+    events.register_handlers(handlers);
+    leases.register_handlers(handlers);
+    tokens.register_handlers(handlers);
+    moves.register_handlers(handlers);
+    handlers.on_answered = [this](const Caller& caller, std::string_view method,
+                                  std::string_view target, int code, std::string_view what) {
+      audit.push_back(
+          cat(method, ' ', target, ' ', code, " by ", caller.uid, what.empty() ? "" : ": ", what));
+    };
+    return handlers;
+  }
+
+  void add_submit(ApiHandlers& handlers) {
     handlers.submit = [this](const Caller& caller, const api::JobRequest& request,
                              const IdempotencyKey& key,
                              const Reply<ApiHandlers::Submitted>& reply) {
@@ -207,6 +226,9 @@ class TestDaemon {
       if (on_submit) on_submit(jobs_.at(id));
       reply(ApiHandlers::Submitted{id, false});
     };
+  }
+
+  void add_jobs(ApiHandlers& handlers) {
     handlers.jobs = [this](const Caller&, const JobFilter& filter,
                            const Reply<std::vector<api::JobView>>& reply) {
       std::vector<api::JobView> views;
@@ -228,6 +250,13 @@ class TestDaemon {
       if (!jobs_.contains(id)) return std::unexpected(no_such_job(id));
       return jobs_.at(id).view;
     };
+    handlers.logs = [this](const Caller&, std::uint64_t id) -> Answer<LogSource> {
+      if (!jobs_.contains(id)) return std::unexpected(no_such_job(id));
+      return jobs_.at(id).logs;
+    };
+  }
+
+  void add_changes(ApiHandlers& handlers) {
     handlers.cancel = [this](const Caller&, std::uint64_t id, const Reply<api::JobView>& reply) {
       if (!jobs_.contains(id)) {
         reply(std::unexpected(no_such_job(id)));
@@ -259,12 +288,11 @@ class TestDaemon {
       notify_waiting(jobs_.at(id));
       return handle;
     };
-    handlers.logs = [this](const Caller&, std::uint64_t id) -> Answer<LogSource> {
-      if (!jobs_.contains(id)) return std::unexpected(no_such_job(id));
-      return jobs_.at(id).logs;
-    };
     handlers.hold = change_to(api::JobState::kHeld);
     handlers.release = change_to(api::JobState::kQueued);
+  }
+
+  void add_explanations(ApiHandlers& handlers) {
     handlers.explain = [this](const Caller&, std::uint64_t id,
                               const Reply<api::Explanation>& reply) {
       if (!jobs_.contains(id)) {
@@ -283,6 +311,9 @@ class TestDaemon {
       what_if.ahead = static_cast<std::uint32_t>(question.gpu_memory_mib.value_or(0));
       return what_if;
     };
+  }
+
+  void add_durability(ApiHandlers& handlers) {
     handlers.identity_known = [this](const Caller& caller) {
       return std::ranges::find(unresolved_uids, caller.uid) == unresolved_uids.end();
     };
@@ -294,17 +325,6 @@ class TestDaemon {
       durability_waiters.push_back(waiter);
       return waiter;
     };
-    add_node(handlers);
-    events.register_handlers(handlers);
-    leases.register_handlers(handlers);
-    tokens.register_handlers(handlers);
-    moves.register_handlers(handlers);
-    handlers.on_answered = [this](const Caller& caller, std::string_view method,
-                                  std::string_view target, int code, std::string_view what) {
-      audit.push_back(
-          cat(method, ' ', target, ' ', code, " by ", caller.uid, what.empty() ? "" : ": ", what));
-    };
-    return handlers;
   }
 
   std::function<void(const Caller&, std::uint64_t, Reply<api::JobView>)> change_to(

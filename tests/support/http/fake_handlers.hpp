@@ -99,6 +99,15 @@ class FakeLeases {
   }
 
   void register_handlers(ApiHandlers& handlers) {
+    add_acquire(handlers);
+    add_lists(handlers);
+    add_changes(handlers);
+  }
+
+  bool store_fails = false;
+
+ private:
+  void add_acquire(ApiHandlers& handlers) {
     handlers.acquire = [this](const Caller& caller, const api::LeaseRequest& request,
                               Reply<ApiHandlers::Acquired> reply) -> std::shared_ptr<void> {
       const std::uint32_t owner = request.uid.value_or(caller.uid);
@@ -125,6 +134,9 @@ class FakeLeases {
       }
       return token;
     };
+  }
+
+  void add_lists(ApiHandlers& handlers) {
     handlers.leases = [this](const Caller&,
                              const LeaseFilter& filter) -> Answer<std::vector<api::LeaseView>> {
       std::vector<api::LeaseView> open;
@@ -148,6 +160,9 @@ class FakeLeases {
       if (found == nullptr) return std::unexpected(none());
       return std::vector{found->view};
     };
+  }
+
+  void add_changes(ApiHandlers& handlers) {
     handlers.release_by_key = [this](const Caller& caller, const std::string& key,
                                      std::optional<std::uint32_t> uid,
                                      const Reply<std::optional<ApiHandlers::Released>>& reply) {
@@ -185,9 +200,6 @@ class FakeLeases {
     };
   }
 
-  bool store_fails = false;
-
- private:
   static api::Problem none() { return problem(404, "no-such-lease", "there is no such lease."); }
   Lease* find(const std::string& key, std::uint32_t owner) {
     for (auto& [id, lease] : leases_) {

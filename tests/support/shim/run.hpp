@@ -43,6 +43,12 @@ inline bool is_gone(pid_t pid) {
   return !process || !process->is_alive;
 }
 
+inline std::vector<Process> live_processes(const RunMark& mark) {
+  const auto found = processes_of(mark);
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? *found : std::vector<Process>();
+}
+
 class Client {
  public:
   explicit Client(const std::string& folder) {
@@ -118,7 +124,8 @@ class TestRun {
       ::kill(shim_, SIGKILL);
       ::waitpid(shim_, nullptr, 0);
     }
-    EXPECT_TRUE(kill_all({.tag = spec.tag, .cgroup = spec.cgroup}, kDeadline).all_gone);
+    const RunMark mark{.tag = spec.tag, .uid = user_of(spec), .cgroup = spec.cgroup};
+    EXPECT_TRUE(kill_all(mark, kDeadline).all_gone);
   }
   TestRun(const TestRun&) = delete;
   TestRun& operator=(const TestRun&) = delete;
@@ -135,7 +142,7 @@ class TestRun {
     words.insert(words.end(), more.begin(), more.end());
     return os::testing::spawn(std::move(words), before_shim);
   }
-  // Starts the run and waits until the job runs or has failed. Returns the line on the ready
+  // Starts the run and waits until the job runs or has failed. Returns the last line on the ready
   // descriptor.
   std::string start() {
     prepare();
@@ -144,7 +151,9 @@ class TestRun {
   std::string start_prepared() {
     os::testing::ReadyPipe ready;
     shim_ = spawn(ready.arguments());
-    return ready.read();
+    std::string lines = ready.read();
+    const std::size_t last = lines.empty() ? 0 : lines.rfind('\n', lines.size() - 2) + 1;
+    return lines.substr(last);
   }
   // Waits until the shim exits.
   ShimExit wait() {

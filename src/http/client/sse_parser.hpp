@@ -1,4 +1,4 @@
-// EventStream: an incremental parser of server-sent events. A message is passed on when its closing
+// SseParser: an incremental parser of server-sent events. A message is passed on when its closing
 // blank line has been read, and not before.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace tangram::http {
 
-class EventStream {
+class SseParser {
  public:
-  using Take = std::function<bool(const EventPiece&)>;
+  using Take = std::function<bool(const ServerSentEvent&)>;
   // `take` gets each message; returning false stops.
-  explicit EventStream(Take take) : take_(std::move(take)) {}
+  explicit SseParser(Take take) : take_(std::move(take)) {}
 
   // Parses the next bytes, however they were split. False: `take` has returned false, or a line is
   // too long.

@@ -1,5 +1,5 @@
-// See sync_thread.hpp.
-#include "daemon/engine/sync_thread.hpp"
+// See fsync_thread.hpp.
+#include "daemon/engine/fsync_thread.hpp"
 
 #include <utility>
 
@@ -12,7 +12,7 @@
 
 namespace tangram::daemon {
 
-struct SyncThread::Parts {
+struct FsyncThread::Parts {
   Parts(boost::asio::io_context& the_loop, Work the_work)
       : loop(the_loop), work(std::move(the_work)) {}
 
@@ -23,18 +23,18 @@ struct SyncThread::Parts {
   boost::asio::thread_pool thread{1};
 };
 
-SyncThread::SyncThread(boost::asio::io_context& loop, Work work)
+FsyncThread::FsyncThread(boost::asio::io_context& loop, Work work)
     : parts_(std::make_shared<Parts>(loop, std::move(work))) {}
 
-SyncThread::~SyncThread() {
+FsyncThread::~FsyncThread() {
   parts_->alive = false;
   parts_->thread.join();
 }
 
-bool SyncThread::is_idle() const { return !parts_->busy; }
+bool FsyncThread::is_idle() const { return !parts_->busy; }
 
-void SyncThread::sync(std::function<void(const Result<void>&)> on_synced,
-                      std::function<void(const Result<void>& shortened)> on_idle) {
+void FsyncThread::sync(std::function<void(const Result<void>&)> on_synced,
+                       std::function<void(const Result<void>& checkpointed)> on_idle) {
   CHECK(!std::exchange(parts_->busy, true));
   const auto report = [weak = std::weak_ptr(parts_)](const auto& callback,
                                                      const Result<void>& result, bool last) {
@@ -50,8 +50,8 @@ void SyncThread::sync(std::function<void(const Result<void>&)> on_synced,
                                      busy = boost::asio::make_work_guard(parts_->loop)] {
     const Result<void> done = parts.work.sync();
     boost::asio::post(parts.loop, [=] { report(on_synced, done, false); });
-    const Result<void> shortened = done ? parts.work.checkpoint() : Result<void>();
-    boost::asio::post(parts.loop, [=] { report(on_idle, shortened, true); });
+    const Result<void> checkpointed = done ? parts.work.checkpoint() : Result<void>();
+    boost::asio::post(parts.loop, [=] { report(on_idle, checkpointed, true); });
   });
 }
 

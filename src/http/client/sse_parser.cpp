@@ -1,11 +1,11 @@
 // See event_stream.hpp.
-#include "http/client/event_stream.hpp"
+#include "http/client/sse_parser.hpp"
 
 #include <charconv>
 
 namespace tangram::http {
 
-bool EventStream::feed(std::string_view bytes) {
+bool SseParser::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
     if (end == std::string_view::npos) {
@@ -20,7 +20,7 @@ bool EventStream::feed(std::string_view bytes) {
   return true;
 }
 
-bool EventStream::parse_line(std::string_view text) {
+bool SseParser::parse_line(std::string_view text) {
   if (text.ends_with('\r')) text.remove_suffix(1);
   if (text.empty()) return dispatch();
   const std::size_t colon = std::min(text.find(':'), text.size());
@@ -38,7 +38,7 @@ bool EventStream::parse_line(std::string_view text) {
   return true;  // ignores comments and unknown fields
 }
 
-bool EventStream::dispatch() {
+bool SseParser::dispatch() {
   if (!data_.empty()) is_stopped_ = !take_({id_, kind_, data_});
   id_ = 0;
   kind_.clear();

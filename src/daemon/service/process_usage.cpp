@@ -1,5 +1,5 @@
-// See process_figures.hpp.
-#include "daemon/service/process_figures.hpp"
+// See process_usage.hpp.
+#include "daemon/service/process_usage.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -8,27 +8,27 @@
 
 namespace tangram::daemon {
 
-ProcessFigures process_figures() {
-  ProcessFigures figures;
+ProcessUsage process_usage() {
+  ProcessUsage usage;
   std::ifstream pages("/proc/self/statm");
   std::uint64_t size = 0;
   std::uint64_t resident = 0;
   if (pages >> size >> resident) {
-    figures.resident_bytes = resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    usage.resident_bytes = resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   }
   rusage used{};
   if (getrusage(RUSAGE_SELF, &used) == 0) {
     const auto seconds = [](const timeval& t) {
       return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
     };
-    figures.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
+    usage.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
   }
   std::error_code ignored;
   for ([[maybe_unused]] const auto& each :
        std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
-    ++figures.open_fds;
+    ++usage.open_fds;
   }
-  return figures;
+  return usage;
 }
 
 }  // namespace tangram::daemon

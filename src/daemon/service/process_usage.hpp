@@ -5,11 +5,11 @@
 
 namespace tangram::daemon {
 
-struct ProcessFigures {
+struct ProcessUsage {
   std::uint64_t resident_bytes = 0;
   double cpu_seconds = 0;
   std::uint64_t open_fds = 0;
 };
-[[nodiscard]] ProcessFigures process_figures();
+[[nodiscard]] ProcessUsage process_usage();
 
 }  // namespace tangram::daemon

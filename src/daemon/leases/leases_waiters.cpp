@@ -44,7 +44,7 @@ void Leases::on_no_waiters(std::uint64_t id) {
 // Keeps the lease in the queue for its linger time. It is granted if its turn comes.
 void Leases::hold_place_for(std::uint64_t id) {
   engine_.post(Input{.event = core::WakeUp{},
-                     .note =
+                     .edit_rows =
                          [id](JobTable& records) {
                            store::LeaseRow* lease = records.edit_lease(id);
                            if (lease == nullptr) return;
