@@ -94,6 +94,9 @@ struct ResourceLimit {  // as in setrlimit(2); nullopt: unlimited
   friend bool operator==(const ResourceLimit&, const ResourceLimit&) = default;
 };
 
+inline constexpr int kLowestPriority = -100;
+inline constexpr int kHighestPriority = 100;
+
 // A job as submitted. Absent values get the daemon's defaults.
 struct JobRequest {
   std::string name;                  // empty: the program's name
@@ -106,6 +109,8 @@ struct JobRequest {
 
   std::string profile;                          // "2g.10gb"; or
   std::optional<std::uint64_t> gpu_memory_mib;  // the smallest profile with at least this much
+  std::string gpu_model;                        // only on GPUs of this model; empty: on any
+  int priority = 0;                             // kLowestPriority to kHighestPriority
 
   JobKind kind = JobKind::kBatch;
   std::optional<std::uint16_t> port;  // of a service; nullopt: chosen by the daemon

@@ -90,6 +90,15 @@ std::map<std::string, ResourceLimit> limits_in(Fields& fields, FieldErrors& erro
   return limits;
 }
 
+int priority_in(Fields& fields) {
+  const std::int64_t priority = fields.signed_number("priority").value_or(0);
+  if (priority >= kLowestPriority && priority <= kHighestPriority) {
+    return static_cast<int>(priority);
+  }
+  fields.add_error("priority", cat("must be from ", kLowestPriority, " to ", kHighestPriority));
+  return 0;
+}
+
 Probe probe_in(const json::value& value, const std::string& path, FieldErrors& errors) {
   Fields fields(value, path, "a probe", errors);
   Probe probe;
@@ -246,6 +255,8 @@ JobRequest request_in(Fields& fields, FieldErrors& errors) {
   r.resource_limits = limits_in(fields, errors);
   r.profile = fields.text("profile", kLongestName);
   r.gpu_memory_mib = gpu_memory_in(fields);
+  r.gpu_model = fields.text("gpu_model", kLongestName);
+  r.priority = priority_in(fields);
   r.kind = static_cast<JobKind>(fields.enum_value("kind", kKindNames).value_or(0));
   if (const auto port = fields.number("port", {1, 65'535})) {
     r.port = static_cast<std::uint16_t>(*port);
@@ -319,6 +330,8 @@ json::value to_json(const JobRequest& r) {
   }
   if (!r.profile.empty()) set("profile", r.profile);
   if (r.gpu_memory_mib) set("gpu_memory", *r.gpu_memory_mib * kMib);
+  if (!r.gpu_model.empty()) set("gpu_model", r.gpu_model);
+  if (r.priority != 0) set("priority", r.priority);
   set("kind", name_of(r.kind));
   if (r.port) set("port", *r.port);
   if (r.probe != Probe{}) set("probe", probe_json(r.probe));

@@ -43,6 +43,8 @@ JobRequest full() {
                            .most_connections = 100}};
   r.move = {
       .way = MoveMethod::kReplica, .signal = 12, .deadline = std::chrono::milliseconds(90'000)};
+  r.gpu_model = "A100-40GB";
+  r.priority = -100;
   r.grace = std::chrono::milliseconds(0);
   r.restart = Restart::kOnFailure;
   r.max_restarts = 7;
@@ -137,6 +139,9 @@ TEST(JobRequestJson, NamesTheKeyOfAnError) {
   EXPECT_THAT(error_of(R"({"grace": "soon"})"), StartsWith("grace: invalid duration 'soon'"));
   EXPECT_THAT(error_of(R"({"grace": -1})"), StartsWith("grace: must be a duration from 0s to 1d"));
   EXPECT_THAT(error_of(R"({"time_limit": 0})"), StartsWith("time_limit: "));
+  EXPECT_THAT(error_of(R"({"priority": 101})"), StartsWith("priority: must be from -100 to 100"));
+  EXPECT_THAT(error_of(R"({"priority": "high"})"), StartsWith("priority: "));
+  EXPECT_THAT(error_of(R"({"gpu_model": 100})"), StartsWith("gpu_model: must be a string"));
   EXPECT_THAT(error_of(R"({"max_restarts": 65536})"), StartsWith("max_restarts: "));
   EXPECT_THAT(error_of(R"({"max_restarts": 1.5})"), HasSubstr("a number with a fraction"));
   EXPECT_THAT(error_of(R"({"cpus": 0})"), StartsWith("cpus: "));

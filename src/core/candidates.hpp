@@ -22,7 +22,7 @@ template <class OnCandidate>
 void for_each_candidate(const Node& node, const Request& request, GpuId g, bool only_idle,
                         OnCandidate on_candidate) {
   const Gpu& gpu = node.gpu(g);
-  if (!gpu.takes_jobs()) return;
+  if (!gpu.takes_jobs() || !request.models.contains(gpu.model)) return;
   const auto profile = node.profile_on(gpu.model, request.profile);
   if (!profile || (gpu.allowed >> profile->value() & 1U) == 0) return;
   const mig::Model& model = node.model(gpu.model);

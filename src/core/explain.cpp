@@ -17,6 +17,7 @@ NoCandidate why_none(const Node& node, const Request& request, bool only_idle, G
   if (gpu.cordoned) return NoCandidate::kCordoned;
   const auto profile = node.profile_on(gpu.model, request.profile);
   if (!profile) return NoCandidate::kNoProfile;
+  if (!request.models.contains(gpu.model)) return NoCandidate::kOtherModel;
   if (only_idle || node.partitioning() == Partitioning::kStatic) return NoCandidate::kNoIdle;
   const mig::Model& model = node.model(gpu.model);
   if (model.ideal(gpu.occupied, *profile) == 0) return NoCandidate::kSlicesShort;
@@ -26,9 +27,10 @@ NoCandidate why_none(const Node& node, const Request& request, bool only_idle, G
 }
 
 // The instances at the profile's legal starts that stay when jobs end.
-std::vector<Standing> standing_in(const Node& node, ProfileName name, GpuId g) {
-  const auto profile = node.profile_on(node.gpu(g).model, name);
+std::vector<Standing> standing_in(const Node& node, const Request& request, GpuId g) {
+  const auto profile = node.profile_on(node.gpu(g).model, request.profile);
   if (!node.gpu(g).takes_jobs() || !profile) return {};
+  if (!request.models.contains(node.gpu(g).model)) return {};
   const mig::Model& model = node.model(g);
   mig::SliceMask places = 0;
   for (const int start : model.profile(*profile).starts) {
@@ -47,12 +49,13 @@ std::vector<Standing> standing_in(const Node& node, ProfileName name, GpuId g) {
 }  // namespace
 
 std::string_view name_of(NoCandidate why) {
-  static constexpr std::array<std::string_view, 10> kWords{
+  static constexpr std::array<std::string_view, 11> kWords{
       "cordoned",
       "draining",
       "unresponsive: the driver does not answer for it",
       "lost: the driver has it no more",
       "does not have the profile",
+      "of another model than requested",
       "its instance limits admit no more",
       "too few free slices",
       "fragmented: enough free slices, but not at a legal start",
@@ -77,7 +80,7 @@ ArrivalExplanation explain_arrival(const Node& node, const PlacementPolicy& poli
     });
     if (result.candidates.size() == before) {
       result.without.push_back(
-          {g, why_none(node, request, policy.only_idle, g), standing_in(node, request.profile, g)});
+          {g, why_none(node, request, policy.only_idle, g), standing_in(node, request, g)});
     }
   }
   std::ranges::sort(result.candidates, {}, [](const ExplainedCandidate& c) {
@@ -105,7 +108,7 @@ std::string_view why_it_stays(const Node& node, const PlacementPolicy& policy, c
   if (!job.allowed_to_move) return "pinned: awaited";
   if (job.phase != JobPhase::kRunning || job.main.stopping) return "starting or stopping: awaited";
   if (job.cooldown_until > node.now()) return "moved lately: its cooldown runs";
-  const Request request{.profile = job.profile, .avoid = job.back_offs};
+  const Request request = node.request_of(job);
   return choose(node, policy, request) ? "its move is next" : "no place elsewhere";
 }
 

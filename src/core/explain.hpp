@@ -31,6 +31,7 @@ enum class NoCandidate : std::uint8_t {
   kUnresponsive,  // the driver does not respond
   kLost,          // the driver has lost it
   kNoProfile,     // this model does not have it
+  kOtherModel,    // the request is for GPUs of another model
   kLimit,         // the instance limits (+me …) do not admit one more
   kSlicesShort,   // fewer compute or memory slices are left than it needs
   kFragmented,    // enough slices are left, but not at a legal start

@@ -21,7 +21,7 @@ Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id) {
   if (job.phase == JobPhase::kQueued || job.phase == JobPhase::kHeld) {
     result.ahead = scheduler.ahead_of(job.profile, job.order);
     if (job.phase == JobPhase::kQueued) result.ahead.pop_back();  // itself
-    const Request request{.profile = job.profile, .avoid = job.back_offs};
+    const Request request = node.request_of(job);
     result.waiting = explain_waiting(node, *scheduler.policies().placement, request);
   }
   return result;

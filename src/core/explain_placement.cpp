@@ -92,7 +92,7 @@ Result<ArrivalExplanation> explain_placement(const Scheduler& before, Instant at
   then.step(at, held_back(event, job), ignored);
   const Node& node = after.node();
   const Job& record = node.job(node.find_job(job));
-  const Request request{.profile = record.profile, .avoid = record.back_offs};
+  const Request request = node.request_of(record);
   ArrivalExplanation explained = explain_arrival(then.node(), *then.policies().placement, request);
   const Entry* got = node.find(record.main.gpu, record.main.instance);
   const auto winner = explained.winner();

@@ -197,7 +197,7 @@ WaitingExplanation explain_waiting(const Node& node, const PlacementPolicy& poli
   for (std::uint32_t i = 0; i < node.gpu_count(); ++i) {
     const Gpu& gpu = node.gpu(GpuId(i));
     const auto profile = node.profile_on(gpu.model, request.profile);
-    if (!gpu.takes_jobs() || !profile) continue;
+    if (!gpu.takes_jobs() || !profile || !request.models.contains(gpu.model)) continue;
     for (const int start : node.model(gpu.model).profile(*profile).starts) {
       const mig::Placement p{*profile, static_cast<std::uint8_t>(start)};
       if (!avoided(node, request, GpuId(i), start)) {

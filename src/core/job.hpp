@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,14 @@ struct JobSpec {
   JobKind kind = JobKind::kService;
   bool movable = true;  // false: pinned, or there is no way to replicate it; leases never move
   Restart restart = Restart::kNever;
-  std::uint16_t max_restarts = 3;  // after failures in a row
-  bool held = false;               // from the beginning, until it is released
-  bool over_limit = false;         // from the beginning: its user is at a limit
+  std::uint16_t max_restarts = 3;           // after failures in a row
+  bool held = false;                        // from the beginning, until it is released
+  bool over_limit = false;                  // from the beginning: its user is at a limit
+  std::int16_t priority = 0;                // higher is sooner, in queues that have priorities
+  std::uint32_t user = 0;                   // whose use of the node it counts as, for fair share
+  std::optional<Duration> time_limit = {};  // enforced by the body; nullopt: none
+  Duration stop_grace = {};                 // between the request to stop and the kill
+  std::string gpu_model = {};               // only on GPUs of this model; empty: on any
 };
 
 enum class JobPhase : std::uint8_t {
@@ -100,6 +106,11 @@ struct Job {
   std::uint16_t restarts = 0;
   std::uint16_t max_restarts = 0;
   std::uint8_t create_failures = 0;
+  std::int16_t priority = 0;  // these five: as in JobSpec
+  std::uint32_t user = 0;
+  std::optional<Duration> time_limit;
+  Duration stop_grace{};
+  std::string gpu_model;
 
   Replica main;     // where the job is
   Replica replica;  // where a move takes it

@@ -106,10 +106,22 @@ bool Node::in_layout(GpuId g, mig::ProfileIndex p) const {
   });
 }
 
-bool Node::servable(ProfileName p) const {
+ModelSet Node::models_of(ProfileName p, std::string_view gpu_model) const {
+  ModelSet models;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    const ModelId m(static_cast<std::uint8_t>(i));
+    const bool wanted = gpu_model.empty() || models_[i].model->name() == gpu_model;
+    if (wanted && profile_on(m, p)) models.insert(m);
+  }
+  return models;
+}
+
+bool Node::servable(ProfileName p, std::string_view gpu_model) const {
+  const ModelSet models = models_of(p, gpu_model);
   for (std::size_t m = 0; m < models_.size(); ++m) {
+    if (!models.contains(ModelId(static_cast<std::uint8_t>(m)))) continue;
     const auto profile = profile_on(ModelId(static_cast<std::uint8_t>(m)), p);
-    if (!profile || models_[m].gpus_in_service == 0) continue;
+    if (models_[m].gpus_in_service == 0) continue;
     if (partitioning_ == Partitioning::kDynamic) return true;
     for (std::uint32_t g = 0; g < gpu_count(); ++g) {
       const Gpu& gpu = gpus_[g];
@@ -119,10 +131,12 @@ bool Node::servable(ProfileName p) const {
   return false;
 }
 
-bool Node::known_to_some_gpu(ProfileName p) const {
+bool Node::known_to_some_gpu(ProfileName p, std::string_view gpu_model) const {
+  const ModelSet models = models_of(p, gpu_model);
   for (std::size_t m = 0; m < models_.size(); ++m) {
+    if (!models.contains(ModelId(static_cast<std::uint8_t>(m)))) continue;
     const auto profile = profile_on(ModelId(static_cast<std::uint8_t>(m)), p);
-    if (!profile || models_[m].gpus == 0) continue;
+    if (models_[m].gpus == 0) continue;
     if (partitioning_ == Partitioning::kDynamic) return true;
     for (std::uint32_t g = 0; g < gpu_count(); ++g) {
       if (gpus_[g].model.value() != m) continue;
@@ -163,6 +177,11 @@ JobSlot Node::add_job(const JobSpec& spec, ProfileName profile) {
   j.allowed_to_move = spec.movable && spec.kind != JobKind::kLease;
   j.restart = spec.restart;
   j.max_restarts = spec.max_restarts;
+  j.priority = spec.priority;
+  j.user = spec.user;
+  j.time_limit = spec.time_limit;
+  j.stop_grace = spec.stop_grace;
+  j.gpu_model = spec.gpu_model;
   job_ids_.insert(spec.id, slot);
   return slot;
 }

@@ -20,6 +20,7 @@
 #include "core/ids.hpp"
 #include "core/index.hpp"
 #include "core/job.hpp"
+#include "core/model_set.hpp"
 #include "core/policy.hpp"
 #include "core/touched.hpp"
 #include "core/tuning.hpp"
@@ -89,9 +90,19 @@ class Node {
     return i == kNoProfile ? std::nullopt : std::optional(mig::ProfileIndex(i));
   }
   [[nodiscard]] std::size_t name_count() const { return names_.size(); }
-  // Whether some GPU (in service; or at all) has the profile: in its layout, if static.
-  [[nodiscard]] bool servable(ProfileName p) const;
-  [[nodiscard]] bool known_to_some_gpu(ProfileName p) const;
+  // The models that have the profile; only `gpu_model`, unless empty.
+  [[nodiscard]] ModelSet models_of(ProfileName p, std::string_view gpu_model = {}) const;
+  // Whether some GPU (in service; or at all) has the profile: in its layout, if static. Only GPUs
+  // of `gpu_model` count, unless it is empty.
+  [[nodiscard]] bool servable(ProfileName p, std::string_view gpu_model = {}) const;
+  [[nodiscard]] bool known_to_some_gpu(ProfileName p, std::string_view gpu_model = {}) const;
+  // What the job requests of a slot, as the placement policies see it.
+  [[nodiscard]] Request request_of(const Job& job) const {
+    return {
+        .profile = job.profile,
+        .avoid = job.back_offs,
+        .models = job.gpu_model.empty() ? ModelSet::all() : models_of(job.profile, job.gpu_model)};
+  }
 
   // Jobs.
   [[nodiscard]] const Job& job(JobSlot s) const { return jobs_[s.value()]; }

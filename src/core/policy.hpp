@@ -14,6 +14,7 @@
 #include "base/instant.hpp"
 #include "core/ids.hpp"
 #include "core/job.hpp"
+#include "core/model_set.hpp"
 
 namespace tangram::core {
 
@@ -31,6 +32,7 @@ struct Slot {
 struct Request {
   ProfileName profile;
   std::span<const BackOff> avoid = {};  // no candidates while their back-off runs
+  ModelSet models = ModelSet::all();    // only GPUs of these models are candidates
 };
 
 // Compared part by part; the names of the parts are the policy's criteria.

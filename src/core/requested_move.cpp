@@ -98,7 +98,12 @@ Result<Slot> find_slot(const Node& node, const Job& job, const Slot& wanted) {
   const auto profile = node.profile_on(gpu.model, job.profile);
   if (!profile) return invalid(cat(where, " does not have the profile ", name, "."));
   std::optional<Slot> found;
-  for_each_candidate(node, Request{.profile = job.profile}, wanted.gpu, false, [&](const Slot& s) {
+  const Request request{.profile = job.profile, .models = node.request_of(job).models};
+  if (!request.models.contains(gpu.model)) {
+    return invalid(cat(where, " is a ", node.model(gpu.model).name(), "; job ", job.id.value(),
+                       " was submitted for a ", job.gpu_model, "."));
+  }
+  for_each_candidate(node, request, wanted.gpu, false, [&](const Slot& s) {
     if (s.start == wanted.start) found = s;
   });
   if (found) return *found;
@@ -143,7 +148,7 @@ Result<Move> requested_move(const Node& node, const Policies& policies,
     if (!found) return std::unexpected(found.error());
     slot = *found;
   } else {
-    slot = choose(node, *policies.placement, {.profile = job.profile, .avoid = job.back_offs});
+    slot = choose(node, *policies.placement, node.request_of(job));
     if (!slot) return not_now(cat("no other free slot for ", node.name(job.profile), "."));
   }
   if (node.gpu(slot->gpu).incoming) {

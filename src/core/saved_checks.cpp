@@ -97,6 +97,9 @@ Result<void> check_job(const Job& job, const Bounds& bounds) {
     return unsound(cat("job ", job.id.value(), " has ", what));
   };
   if (!known_words(job)) return has("a state that no job can have");
+  if (job.time_limit.value_or(Duration{}) < Duration{} || job.stop_grace < Duration{}) {
+    return has("a negative time limit");
+  }
   if (!within(job.main, bounds) || !within(job.replica, bounds)) return has("an impossible place");
   for (const BackOff& b : job.back_offs) {
     if (b.gpu.value() >= bounds.gpus) return has("a failed place on a GPU that is not there");

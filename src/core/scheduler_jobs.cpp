@@ -11,7 +11,7 @@ void Scheduler::on(const JobSubmitted& e) {
     return;
   }
   const auto profile = node_.find_name(e.spec.profile);
-  if (!profile || !node_.known_to_some_gpu(*profile)) {
+  if (!profile || !node_.known_to_some_gpu(*profile, e.spec.gpu_model)) {
     out_->emplace_back(JobReport{e.spec.id, JobNews::kRefusedProfile});
     return;
   }
@@ -19,7 +19,7 @@ void Scheduler::on(const JobSubmitted& e) {
   const JobSlot s = node_.add_job(e.spec, *profile);
   enqueue(s);
   report(node_.job(s), JobNews::kQueued);
-  if (!node_.servable(*profile)) hold(s, kHoldUnservable);
+  if (!node_.servable(*profile, e.spec.gpu_model)) hold(s, kHoldUnservable);
   if (e.spec.held) hold(s, kHoldUser);
   if (e.spec.over_limit) hold(s, kHoldLimit);
 }
@@ -185,7 +185,7 @@ void Scheduler::requeue(JobSlot s) {
   job.cooldown_until = {};  // starts over
   enqueue(s);
   report(job, JobNews::kRequeued);
-  if (!node_.servable(job.profile)) hold(s, kHoldUnservable);
+  if (!node_.servable(job.profile, job.gpu_model)) hold(s, kHoldUnservable);
 }
 
 void Scheduler::finish(JobSlot s, JobNews news) {

@@ -88,8 +88,7 @@ bool Scheduler::drain_one(GpuId gpu) {
   std::ranges::sort(jobs, {}, [&](JobSlot s) { return node_.job(s).id; });
   for (const JobSlot s : jobs) {
     const Job& job = node_.job(s);
-    const auto slot =
-        choose(node_, *policies_.placement, {.profile = job.profile, .avoid = job.back_offs});
+    const auto slot = choose(node_, *policies_.placement, node_.request_of(job));
     if (!slot || node_.gpu(slot->gpu).incoming) continue;
     const Gpu& to = node_.gpu(slot->gpu);
     const mig::Placement place{*node_.profile_on(to.model, job.profile), slot->start};

@@ -69,8 +69,7 @@ void Scheduler::try_queue() {
   while (node_.queue_head() != kNoJob) {
     const JobSlot head = node_.queue_head();
     const Job& job = look(head);
-    const Request request{.profile = job.profile, .avoid = job.back_offs};
-    const auto slot = choose(node_, *policies_.placement, request);
+    const auto slot = choose(node_, *policies_.placement, node_.request_of(job));
     if (!slot) break;
     place(head, *slot);
   }
@@ -113,7 +112,7 @@ void Scheduler::review_servable() {
     const Job& job = look(s);
     if (job.phase != JobPhase::kQueued && job.phase != JobPhase::kHeld) continue;
     const bool held = (job.holds & kHoldUnservable) != 0;
-    const bool servable = node_.servable(job.profile);
+    const bool servable = node_.servable(job.profile, job.gpu_model);
     if (servable && held) unhold(s, kHoldUnservable);
     if (!servable && !held) hold(s, kHoldUnservable);
   }

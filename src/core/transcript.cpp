@@ -51,12 +51,25 @@ struct ActionText {
   }
 };
 
+// What only some jobs have.
+std::string queue_text(const JobSpec& spec) {
+  std::string text;
+  if (!spec.gpu_model.empty()) text += cat(", only on ", spec.gpu_model);
+  if (spec.priority != 0) text += cat(", priority ", spec.priority);
+  if (spec.user != 0) text += cat(", user ", spec.user);
+  if (spec.time_limit) text += cat(", limit ", instant_text(Instant(*spec.time_limit)));
+  if (spec.stop_grace != Duration{})
+    text += cat(", grace ", instant_text(Instant(spec.stop_grace)));
+  return text;
+}
+
 struct EventText {
   const Node& node;
 
   std::string operator()(const JobSubmitted& e) const {
     return cat(job(e.spec.id), " submitted: ", name_of(e.spec.kind), " ", e.spec.profile,
-               e.spec.movable ? "" : ", pinned", ", restart ", name_of(e.spec.restart));
+               e.spec.movable ? "" : ", pinned", ", restart ", name_of(e.spec.restart),
+               queue_text(e.spec));
   }
   std::string operator()(const JobCancelled& e) const { return job(e.job) + " cancelled"; }
   std::string operator()(const JobHeld& e) const {

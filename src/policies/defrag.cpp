@@ -27,7 +27,7 @@ struct DefragSearch {
     for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
       const core::GpuId to(g);
       if (node.gpu(to).incoming || node.gpu(to).model != node.gpu(from).model) continue;
-      const core::Request request{.profile = job.profile, .avoid = job.back_offs};
+      const core::Request request = node.request_of(job);
       core::for_each_candidate(node, request, to, false,
                                [&](const core::Slot& slot) { consider(from, e, job, slot); });
     }

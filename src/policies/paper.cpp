@@ -25,8 +25,9 @@ struct Offer {
 };
 
 std::optional<Offer> offer_of(const core::Node& node, const core::Shelf& shelf,
-                              core::ProfileName name) {
-  const auto profile = node.profile_on(shelf.model, name);
+                              const core::Request& request) {
+  if (!request.models.contains(shelf.model)) return std::nullopt;
+  const auto profile = node.profile_on(shelf.model, request.profile);
   if (!profile || (shelf.allowed >> profile->value() & 1U) == 0) return std::nullopt;
   const int geometry = node.model(shelf.model).geometry_of(*profile);
   const core::ArrivalOrder& order = node.index().ranks(shelf.model).arrival(geometry);
@@ -87,7 +88,7 @@ std::optional<core::Slot> paper_indexed(const core::Node& node, const core::Requ
   std::optional<Offer> best;
   Lowest lowest;
   for (const core::Shelf& shelf : node.index().shelves()) {
-    const auto offer = offer_of(node, shelf, request.profile);
+    const auto offer = offer_of(node, shelf, request);
     if (!offer) continue;
     const auto rank = [](const Offer& o) { return std::pair(o.busy(), o.cost); };
     if (best && rank(*best) < rank(*offer)) continue;

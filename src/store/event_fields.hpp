@@ -22,6 +22,11 @@ void fields(V& v, X& x) {
   v("max_restarts", x.spec.max_restarts);
   v("held", x.spec.held);
   v("over_limit", x.spec.over_limit);
+  v("priority", x.spec.priority);
+  v("user", x.spec.user);
+  v("time_limit_us", x.spec.time_limit);
+  v("stop_grace_us", x.spec.stop_grace);
+  v("gpu_model", x.spec.gpu_model);
 }
 template <class V, Of<core::JobCancelled> X>
 void fields(V& v, X& x) {

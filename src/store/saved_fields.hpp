@@ -40,6 +40,11 @@ void fields(V& v, X& saved) {
   v("restarts", x.restarts);
   v("max_restarts", x.max_restarts);
   v("create_failures", x.create_failures);
+  v("priority", x.priority);
+  v("user", x.user);
+  v("time_limit_us", x.time_limit);
+  v("stop_grace_us", x.stop_grace);
+  v("gpu_model", x.gpu_model);
   v("main", x.main);
   v("replica", x.replica);
   v("move_kind", x.move_kind);

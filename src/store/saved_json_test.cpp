@@ -26,6 +26,11 @@ core::SavedJob full_job() {
   job.restarts = 65'535;
   job.max_restarts = 9;
   job.create_failures = 255;
+  job.priority = -32'768;
+  job.user = 0xFFFF'FFFFU;
+  job.time_limit = Duration(0);
+  job.stop_grace = Duration(1);
+  job.gpu_model = "A100-40GB";
   job.main = {GpuId(1), InstanceId(2), RunId(3), true, true};
   job.replica = {GpuId(4), InstanceId(5), RunId(6), true, false};
   job.move_kind = core::MoveKind::kDrain;

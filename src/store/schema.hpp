@@ -29,6 +29,7 @@ extern const char* const kToVersion2;
 extern const char* const kToVersion3;
 extern const char* const kToVersion4;
 extern const char* const kToVersion5;
+extern const char* const kToVersion6;
 
 // The schema of this version of Tangram.
 [[nodiscard]] const Schema& current_schema();

@@ -41,6 +41,24 @@ class Limits : public testing::Test {
   }
 };
 
+TEST_F(Limits, ThePriorityOfUsersIsCapped) {
+  Node node({.emulate = "1xA100-40GB", .config = "[access]\nmax_priority = 5\n"});
+  start(node);
+  const auto with = [&](int priority) {
+    json::object request = node.job_request("1g.5gb", "true");
+    request["directory"] = "/";
+    request["priority"] = priority;
+    return request;
+  };
+  EXPECT_EQ(call_as(kNobody, node, "POST", "/v1/jobs", with(5)).first, 201);
+  EXPECT_EQ(call_as(kNobody, node, "POST", "/v1/jobs", with(-100)).first, 201);
+  const auto refused = call_as(kNobody, node, "POST", "/v1/jobs", with(6));
+  EXPECT_EQ(refused.first, 403);
+  EXPECT_THAT(std::string(refused.second.at("detail").as_string()),
+              HasSubstr("above your maximum of 5"));
+  node.call("POST", "/v1/jobs", 201, with(100));  // of an admin
+}
+
 TEST_F(Limits, JobsBeyondTheSliceLimitAreHeldUntilSlicesAreFree) {
   Node node({.emulate = "2xA100-40GB", .config = "[access]\nslices_per_user = 5\n"});
   start(node);

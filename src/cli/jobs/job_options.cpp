@@ -18,6 +18,8 @@ void add_size_options(Verb& verb, JobOptions& o) {
   add_text(verb, "-p,--profile", o.profile, "MIG profile, e.g. 2g.10gb; or", "PROFILE");
   add_text(verb, "--gpu-memory", o.gpu_memory,
            "Use the smallest profile with at least this much memory, e.g. 8GiB", "SIZE");
+  add_text(verb, "--gpu-model", o.gpu_model, "Only run on GPUs of this model, e.g. A100-40GB",
+           "MODEL");
   add_text(verb, "--name", o.name, "Name of the job (default: that of the command)", "NAME");
   add_repeated(verb, "--label", o.labels, "Label NAME=VALUE; may be repeated", "NAME=VALUE");
   verb.add_option("--kind", o.kind, "batch (runs to its end, the default) or service")
@@ -73,6 +75,9 @@ void add_limit_options(Verb& verb, JobOptions& o) {
       ->one_of({"never", "on-failure", "always"})
       ->option_text("WHEN");
   verb.add_option("--max-restarts", o.max_restarts, "Maximum number of restarts (default: 3)")
+      ->option_text("N");
+  verb.add_option("--priority", o.priority,
+                  "Higher starts sooner (default: 0); the operator limits how high")
       ->option_text("N");
   add_text(verb, "--time-limit", o.time_limit, "Stop the job after this time, e.g. 1h30m", "TIME");
   verb.add_option("--cpus", o.cpus, "CPU limit in cores, e.g. 1.5 (needs cgroup v2)")

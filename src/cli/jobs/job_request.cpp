@@ -163,6 +163,8 @@ void set_texts(const JobOptions& o, json::object& job) {
   set("name", o.name);
   set("profile", o.profile);
   set("gpu_memory", o.gpu_memory);
+  set("gpu_model", o.gpu_model);
+  if (o.priority) job["priority"] = *o.priority;
   set("kind", o.service ? "service" : o.kind);
   set("grace", o.grace);
   set("restart", o.restart);
@@ -239,7 +241,7 @@ std::string name_option(const std::string& message) {
   struct Name {
     std::string_view key, option;
   };
-  constexpr std::array<Name, 22> kNames = {{{"resource_limits.", "--rlimit "},
+  constexpr std::array<Name, 24> kNames = {{{"resource_limits.", "--rlimit "},
                                             {"labels.", "--label "},
                                             {"environment.", "--env "},
                                             {"endpoint.mode:", "--endpoint:"},
@@ -253,6 +255,8 @@ std::string name_option(const std::string& message) {
                                             {"probe.deadline:", "--probe-deadline:"},
                                             {"probe.path:", "--probe: the path"},
                                             {"gpu_memory:", "--gpu-memory:"},
+                                            {"gpu_model:", "--gpu-model:"},
+                                            {"priority:", "--priority:"},
                                             {"time_limit:", "--time-limit:"},
                                             {"max_restarts:", "--max-restarts:"},
                                             {"name:", "--name:"},

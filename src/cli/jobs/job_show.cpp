@@ -97,6 +97,8 @@ void print_job(const api::JobView& job, Output& out) {
   facts.add("profile", job.profile);
   if (job.gpu)
     facts.add("place", cat("GPU ", *job.gpu, job.start ? cat(", slice ", *job.start) : ""));
+  facts.add("GPU model", r.gpu_model);
+  facts.add("priority", r.priority != 0 ? std::to_string(r.priority) : "");
   facts.add("instance", job.mig_uuid);
   facts.add("process", job.pid ? std::to_string(*job.pid) : "");
   facts.add("kind", std::string(name_of(r.kind)));

@@ -108,6 +108,13 @@ api::UserUse Limits::use_of(const http::Caller& caller) const {
           .log_bytes = use(0, limits_.log_bytes)};
 }
 
+http::Answer<void> Limits::admit_priority(const http::Caller& caller, int priority) const {
+  if (priority <= limits_.max_priority || access_.is_admin(caller)) return {};
+  return std::unexpected(
+      forbidden(cat("priority ", priority, " is above your maximum of ", limits_.max_priority,
+                    ": use at most that, or ask an admin (access.max_priority).")));
+}
+
 // The quotas, without the rate limit.
 http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::string& profile,
                                               std::uint64_t request_bytes) const {

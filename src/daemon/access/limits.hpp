@@ -36,6 +36,8 @@ class Limits {
   // Checks the submission of `row` (its user, profile and request) and counts it for the rate
   // limit. A problem: it is refused.
   [[nodiscard]] http::Answer<Admission> admit(const http::Caller& caller, const store::JobRow& row);
+  // Whether the caller may submit with this priority; a problem: it is refused. Admins may use any.
+  [[nodiscard]] http::Answer<void> admit_priority(const http::Caller& caller, int priority) const;
   // What admit() would return now for a small request; counts nothing.
   [[nodiscard]] http::Answer<Admission> would_admit(const http::Caller& caller, std::uint32_t uid,
                                                     const std::string& profile) const;

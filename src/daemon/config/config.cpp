@@ -102,7 +102,8 @@ void read_tcp(const Section& in, Config& config) {
 
 void read_access(const Section& in, Config& config) {
   in.allow({"admins", "submit", "connections_per_user", "slices_per_user", "jobs_per_user",
-            "submissions_per_second", "request_bytes_per_user", "log_bytes_per_user"});
+            "submissions_per_second", "request_bytes_per_user", "log_bytes_per_user",
+            "max_priority"});
   in.read("admins", config.admins);
   const std::string submit = in.table().text_or("submit", "everyone");
   if (submit != "everyone" && submit != "admins") {
@@ -116,6 +117,8 @@ void read_access(const Section& in, Config& config) {
   in.read_number("submissions_per_second", {0, kMaxCount}, config.limits.submissions_per_second);
   in.read_bytes("request_bytes_per_user", config.limits.request_bytes);
   in.read_bytes("log_bytes_per_user", config.limits.log_bytes);
+  in.read_number("max_priority", {api::kLowestPriority, api::kHighestPriority},
+                 config.limits.max_priority);
 }
 
 void read_log(const Section& in, Config& config) {

@@ -25,6 +25,7 @@ struct UserLimits {
   std::uint32_t submissions_per_second = 100;  // averaged over a few seconds; more are refused
   std::uint64_t request_bytes = 64ULL << 20U;  // stored requests of active jobs; more are refused
   std::uint64_t log_bytes = 16ULL << 30U;      // logs of ended runs; the oldest are removed
+  std::int32_t max_priority = 0;               // of a submission; 0: users may only lower theirs
 
   friend bool operator==(const UserLimits&, const UserLimits&) = default;
 };

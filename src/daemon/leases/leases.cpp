@@ -215,6 +215,7 @@ void Leases::submit(const api::LeaseRequest& request, const store::JobRow& row,
   spec.movable = false;
   spec.restart = core::Restart::kNever;
   spec.over_limit = over_limit;
+  spec.user = row.uid;
   limits_.add_pending(row, over_limit);
   if (!name.key.empty()) uncommitted_keys_[name] = row.id;
   engine_.post(Input{.event = core::JobSubmitted{spec},

@@ -147,6 +147,8 @@ class Supervisor {
   // Takes over what a reloaded configuration may change (times, log sizes, ports), for runs that
   // start from now on.
   void set_defaults(const SupervisorOptions& options);
+  // Between SIGTERM and SIGKILL, of jobs that do not set it.
+  [[nodiscard]] std::chrono::milliseconds default_grace() const { return options_.grace; }
 
  private:
   struct Threads;

@@ -7,6 +7,7 @@
 #include "daemon/access/limits.hpp"
 #include "daemon/access/problems.hpp"
 #include "daemon/access/user_cache.hpp"
+#include "daemon/runs/supervisor.hpp"
 #include "daemon/service/job_service.hpp"
 #include "daemon/views/choose_profile.hpp"
 
@@ -29,7 +30,8 @@ store::JobRow row_of(const http::Caller& caller, const api::JobRequest& request,
   return row;
 }
 
-core::JobSpec spec_of(const store::JobRow& row, const api::JobRequest& request) {
+core::JobSpec spec_of(const store::JobRow& row, const api::JobRequest& request,
+                      std::chrono::milliseconds grace) {
   core::JobSpec spec;
   spec.id = core::JobId(row.id);
   spec.profile = row.profile;
@@ -39,6 +41,11 @@ core::JobSpec spec_of(const store::JobRow& row, const api::JobRequest& request) 
   spec.restart = static_cast<core::Restart>(request.restart);
   spec.max_restarts = request.max_restarts;
   spec.held = request.hold;
+  spec.priority = static_cast<std::int16_t>(request.priority);
+  spec.user = row.uid;
+  spec.time_limit = request.time_limit;
+  spec.stop_grace = request.grace.value_or(grace);
+  spec.gpu_model = request.gpu_model;
   return spec;
 }
 
@@ -52,8 +59,8 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
     return;
   }
   if (!idempotency.key.empty() && answer_if_repeated(caller, idempotency, reply)) return;
-  const auto profile =
-      choose_profile(engine_.scheduler().node(), request.profile, request.gpu_memory_mib);
+  const auto profile = choose_profile(engine_.scheduler().node(), request.profile,
+                                      request.gpu_memory_mib, request.gpu_model);
   if (!profile) {
     reply(std::unexpected(profile.error()));
     return;
@@ -66,6 +73,10 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
     reply(std::unexpected(may.error()));
     return;
   }
+  if (const auto may = limits_.admit_priority(caller, request.priority); !may) {
+    reply(std::unexpected(may.error()));
+    return;
+  }
   store::JobRow row = row_of(caller, request, *profile);
   const auto admission = limits_.admit(caller, row);
   if (!admission) {
@@ -73,7 +84,7 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
     return;
   }
   row.id = engine_.allocate_job_id();
-  core::JobSpec spec = spec_of(row, request);
+  core::JobSpec spec = spec_of(row, request, supervisor_.default_grace());
   spec.over_limit = admission->over_limit;
   limits_.add_pending(row, spec.held || spec.over_limit);
   post(std::move(row), spec, idempotency, reply);

@@ -10,13 +10,33 @@
 
 namespace tangram::daemon {
 
+namespace {
+
+http::Answer<void> check_gpu_model(const core::Node& node, const std::string& gpu_model) {
+  std::vector<std::string> names;
+  for (std::size_t m = 0; m < node.model_count(); ++m) {
+    names.push_back(node.model(core::ModelId(static_cast<std::uint8_t>(m))).name());
+    if (gpu_model.empty() || names.back() == gpu_model) return {};
+  }
+  if (names.empty()) return {};  // choose_profile() says so
+  return std::unexpected(unservable(cat("no GPU of this node is a ", tangram::quoted(gpu_model),
+                                        "; available are ", join_words(names), ".")));
+}
+
+}  // namespace
+
 http::Answer<std::string> choose_profile(const core::Node& node, const std::string& profile,
-                                         const std::optional<std::uint64_t>& gpu_memory_mib) {
+                                         const std::optional<std::uint64_t>& gpu_memory_mib,
+                                         const std::string& gpu_model) {
+  if (const auto known = check_gpu_model(node, gpu_model); !known) {
+    return std::unexpected(known.error());
+  }
   const mig::Profile* smallest = nullptr;
   std::vector<std::string> names;
   for (std::size_t m = 0; m < node.model_count(); ++m) {
-    for (const mig::Profile& each :
-         node.model(core::ModelId(static_cast<std::uint8_t>(m))).profiles()) {
+    const mig::Model& model = node.model(core::ModelId(static_cast<std::uint8_t>(m)));
+    if (!gpu_model.empty() && model.name() != gpu_model) continue;
+    for (const mig::Profile& each : model.profiles()) {
       if (std::ranges::find(names, each.name) == names.end()) names.push_back(each.name);
       const bool plain = each.name.find_first_of("+-") == std::string::npos;
       if (!gpu_memory_mib || !plain) continue;
@@ -39,10 +59,11 @@ http::Answer<std::string> choose_profile(const core::Node& node, const std::stri
                        " MiB of memory: available are ", join_words(names), ".")));
   }
   const auto known = node.find_name(profile);
-  if (known && node.known_to_some_gpu(*known)) return profile;
+  if (known && node.known_to_some_gpu(*known, gpu_model)) return profile;
   const auto near = mig::nearest_profile(profile, names);
   return std::unexpected(unservable(cat(
-      "no GPU of this node has the profile ", tangram::quoted(profile),
+      gpu_model.empty() ? "no GPU of this node" : cat("no ", gpu_model, " of this node"),
+      " has the profile ", tangram::quoted(profile),
       near ? cat("; did you mean ", *near, "?") : ".", " Available are ", join_words(names), ".")));
 }
 
