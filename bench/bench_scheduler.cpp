@@ -1,6 +1,6 @@
 // The cost of a decision and of a step of the scheduler, from 4 to 1,000,000 GPUs (A100-40GB) at
 // 30, 70 and 95 % load: an arrival decision, a next_move decision, the handling of a departure, and
-// a whole step of a steady state (jobs leave and come, moves included, the body answers at once).
+// a whole step of a steady state (jobs leave and come, moves included, the driver answers at once).
 // Indexed and plain, the plain one only where it is fast enough. Memory per GPU is printed at the
 // end. GPUs are chosen at random, so that the caches are in a realistic state.
 #include <cstdio>
@@ -83,11 +83,11 @@ void departure(benchmark::State& state, std::uint32_t gpus, unsigned load) {
     const std::size_t which = steady.pick_leaving();
     const core::Event event = steady.departure(which);
     const auto begin = std::chrono::steady_clock::now();
-    steady.body().step(event);
+    steady.driver().step(event);
     const auto end = std::chrono::steady_clock::now();
     state.SetIterationTime(std::chrono::duration<double>(end - begin).count());
     steady.left(which);
-    steady.body().deliver(core::WakeUp{});  // completes what is under way
+    steady.driver().deliver(core::WakeUp{});  // completes what is under way
     steady.fill_to_load(load);
   }
 }
@@ -95,12 +95,13 @@ void departure(benchmark::State& state, std::uint32_t gpus, unsigned load) {
 // All steps of one job leaving and others coming, with the moves in between.
 void steps(benchmark::State& state, std::uint32_t gpus, unsigned load) {
   SteadyNode& steady = node_of(gpus, load);
-  const std::size_t before = steady.body().steps();
+  const std::size_t before = steady.driver().steps();
   for (auto _ : state) steady.cycle();
-  state.counters["steps"] = benchmark::Counter(static_cast<double>(steady.body().steps() - before) /
-                                               static_cast<double>(state.iterations()));
+  state.counters["steps"] =
+      benchmark::Counter(static_cast<double>(steady.driver().steps() - before) /
+                         static_cast<double>(state.iterations()));
   state.counters["per_step"] =
-      benchmark::Counter(static_cast<double>(steady.body().steps() - before),
+      benchmark::Counter(static_cast<double>(steady.driver().steps() - before),
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   const core::Node& node = steady.scheduler().node();
   state.counters["bytes_per_gpu"] = static_cast<double>(node.gpu_bytes()) / gpus;

@@ -29,11 +29,11 @@ void count(std::uint32_t gpus, unsigned load, const char* migration) {
   SteadyNode steady(gpus, "paper", migration);
   steady.fill_to_load(load);
   for (int i = 0; i < 20'000; ++i) steady.cycle();  // lets the buffers grow
-  const std::size_t steps = steady.body().steps();
+  const std::size_t steps = steady.driver().steps();
   allocations = 0;
   for (int i = 0; i < 20'000; ++i) steady.cycle();
   const std::size_t counted = allocations;
-  const std::size_t taken = steady.body().steps() - steps;
+  const std::size_t taken = steady.driver().steps() - steps;
   const double each = static_cast<double>(counted) / static_cast<double>(taken);
   std::printf("%u GPUs, %u %% load, migration %s: %zu allocations in %zu steps: %.5f per step\n",
               gpus, load, migration, counted, taken, each);

@@ -1,6 +1,6 @@
 // A library to preload that makes system calls fail. TANGRAM_FAIL is KIND:FROM:COUNT: of the calls
 // of that kind, counted over the whole process, the COUNT from number FROM on (the first is 1)
-// fail. Each failure is told in the file TANGRAM_FAIL_LOG, a line of the call's name. Kinds:
+// fail. Each failure is logged in the file TANGRAM_FAIL_LOG, a line of the call's name. Kinds:
 //   descriptors  EMFILE from what opens a descriptor
 //   disk         EIO from what reads or writes a file or makes it durable
 //   space        ENOSPC from what makes files and folders or writes to them

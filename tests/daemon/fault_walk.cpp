@@ -23,13 +23,13 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 
 constexpr int kExitCode = 3;
-constexpr milliseconds kStoryTime{1'500};  // a call that fails may delay an answer by a retry
+constexpr milliseconds kScenarioTime{1'500};  // a call that fails may delay an answer by a retry
 
-class Story {
+class Scenario {
  public:
-  Story(const FaultWalkOptions& options, int call) : options_(options), call_(call) {}
+  Scenario(const FaultWalkOptions& options, int call) : options_(options), call_(call) {}
 
-  // Plays the story; returns the first call that failed, nullopt if none did.
+  // Plays the scenario; returns the first call that failed, nullopt if none did.
   std::optional<std::string> play(std::vector<std::string>& violations);
 
  private:
@@ -51,14 +51,14 @@ class Story {
   std::vector<std::string> violations_;
 };
 
-std::vector<std::string> Story::faults() const {
+std::vector<std::string> Scenario::faults() const {
   return {cat("TANGRAM_FAIL=", options_.kind, ":", call_, ":", options_.count),
           "TANGRAM_FAIL_LOG=" + node_.at("failed"), "LD_PRELOAD=" TANGRAM_FAILING_CALLS,
           "ASAN_OPTIONS=verify_asan_link_order=0"};
 }
 
 // The daemon starts shims with an empty environment: a script beside a copy of it sets theirs.
-void Story::make_programs() {
+void Scenario::make_programs() {
   namespace fs = std::filesystem;
   const fs::path built(TANGRAMD_BINARY);
   const fs::path folder(node_.at("programs"));
@@ -74,7 +74,7 @@ void Story::make_programs() {
   node_.use_program((folder / "tangramd").string());
 }
 
-void Story::act() {
+void Scenario::act() {
   const auto submit = [&](const std::string& script) -> std::uint64_t {
     const auto answer = node_.try_call("POST", "/v1/jobs", node_.job_request("1g.5gb", script));
     return answer ? answer->at("id").to_number<std::uint64_t>() : 0;
@@ -92,9 +92,9 @@ void Story::act() {
   if (lease_ != 0) node_.try_call("DELETE", cat("/v1/leases/", lease_), std::nullopt);
 }
 
-// Until the job has ended, or the time of the story is over: a fault may have delayed it.
-void Story::wait_a_while(std::uint64_t job) {
-  const auto until = std::chrono::steady_clock::now() + kStoryTime;
+// Waits until the job has ended, or for kScenarioTime: a fault may have delayed the end.
+void Scenario::wait_a_while(std::uint64_t job) {
+  const auto until = std::chrono::steady_clock::now() + kScenarioTime;
   while (node_.has_not_exited() && std::chrono::steady_clock::now() < until) {
     const auto answer = node_.try_call("GET", cat("/v1/jobs/", job), std::nullopt);
     if (answer && !answer->at("ended").is_null()) return;
@@ -102,7 +102,7 @@ void Story::wait_a_while(std::uint64_t job) {
   }
 }
 
-std::optional<std::string> Story::play(std::vector<std::string>& violations) {
+std::optional<std::string> Scenario::play(std::vector<std::string>& violations) {
   std::vector<std::string> environment = {"TANGRAM_EMULATOR_LATENCY=0"};
   if (options_.program == "shim") {
     make_programs();
@@ -133,7 +133,7 @@ std::optional<std::string> Story::play(std::vector<std::string>& violations) {
   return call.empty() ? std::nullopt : std::optional(call);
 }
 
-void Story::check_jobs() {
+void Scenario::check_jobs() {
   if (sleeping_ != 0) {
     node_.try_call("POST", cat("/v1/jobs/", sleeping_, "/cancel"), std::nullopt);
   }
@@ -159,7 +159,7 @@ void Story::check_jobs() {
   }
 }
 
-void Story::check_left() {
+void Scenario::check_left() {
   eventually("no shim is left", [&] { return node_.shims().empty(); });
   eventually("no process is left", [&] { return node_.run_processes().empty(); });
   if (const auto left = node_.call("GET", "/v1/leases"); !left.as_array().empty()) {
@@ -170,7 +170,7 @@ void Story::check_left() {
   }
 }
 
-void Story::check_store() {
+void Scenario::check_store() {
   const auto store = store::Store::open(node_.state_dir() + "/tangram.db", {.read_only = true});
   if (!store) {
     add(store.error().message);
@@ -184,8 +184,8 @@ void Story::check_store() {
 FaultWalkResult run_fault_walk(const FaultWalkOptions& options) {
   FaultWalkResult result;
   for (int call = options.from; call <= options.to; call += options.step) {
-    const auto failed = Story(options, call).play(result.violations);
-    ++result.stories;
+    const auto failed = Scenario(options, call).play(result.violations);
+    ++result.scenarios;
     if (!failed) break;
     result.failed_calls.push_back(*failed);
     if (options.verbose) {

@@ -1,4 +1,4 @@
-// Fault walk: a short story on a real node (a job that exits, one that is cancelled, a lease) in
+// Fault walk: a short scenario on a real node (a job that exits, one that is cancelled, a lease) in
 // which one system call of the daemon or of the shims fails: the first, the second, and so on. The
 // daemon may end, or refuse what it cannot do, but nothing may be lost, done twice or left behind,
 // and the next start, without faults, must be good.
@@ -20,8 +20,8 @@ struct FaultWalkOptions {
 };
 
 struct FaultWalkResult {
-  int stories = 0;
-  std::vector<std::string> failed_calls;  // the calls that failed, by name, one per story
+  int scenarios = 0;
+  std::vector<std::string> failed_calls;  // the calls that failed, by name, one per scenario
   std::vector<std::string> violations;    // empty: the walk passed
 };
 

@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
   if (argc > 5) options.step = std::atoi(argv[5]);
   if (argc > 6) options.count = std::atoi(argv[6]);
   const auto result = tangram::tests::run_fault_walk(options);
-  std::printf("%s, %s: %d stories, %zu calls failed, %zu violations\n", options.program.c_str(),
-              options.kind.c_str(), result.stories, result.failed_calls.size(),
+  std::printf("%s, %s: %d scenarios, %zu calls failed, %zu violations\n", options.program.c_str(),
+              options.kind.c_str(), result.scenarios, result.failed_calls.size(),
               result.violations.size());
   for (const std::string& each : result.violations) std::printf("  %s\n", each.c_str());
   return result.violations.empty() ? 0 : 1;

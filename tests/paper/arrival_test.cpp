@@ -106,20 +106,21 @@ TEST(PaperArrivalStep5, NoPlacementAnywhereMeansTheQueue) {
 // Step 5: "schedule it in first-come-first-served (FCFS) order". Ours: strictly, so job 4 waits
 // behind job 3 although it would fit at once.
 TEST(PaperArrivalStep5, FirstComeFirstServed) {
-  Body body(1);
-  body.submit(1, "3g.20gb");
-  body.submit(2, "4g.20gb");
-  body.submit(3, "7g.40gb");
-  body.exit(2);
-  body.answer_all();
-  body.submit(4, "1g.5gb");
-  EXPECT_EQ(body.scheduler().waiting(), (std::vector<core::JobId>{core::JobId(3), core::JobId(4)}));
-  body.exit(1);
-  body.answer_all();
-  EXPECT_EQ(body.scheduler().waiting(), (std::vector<core::JobId>{core::JobId(4)}));
-  body.exit(3);
-  body.answer_all();
-  EXPECT_TRUE(body.scheduler().waiting().empty());
+  Driver driver(1);
+  driver.submit(1, "3g.20gb");
+  driver.submit(2, "4g.20gb");
+  driver.submit(3, "7g.40gb");
+  driver.exit(2);
+  driver.answer_all();
+  driver.submit(4, "1g.5gb");
+  EXPECT_EQ(driver.scheduler().waiting(),
+            (std::vector<core::JobId>{core::JobId(3), core::JobId(4)}));
+  driver.exit(1);
+  driver.answer_all();
+  EXPECT_EQ(driver.scheduler().waiting(), (std::vector<core::JobId>{core::JobId(4)}));
+  driver.exit(3);
+  driver.answer_all();
+  EXPECT_TRUE(driver.scheduler().waiting().empty());
 }
 
 }  // namespace

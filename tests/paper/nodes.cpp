@@ -85,12 +85,12 @@ std::string text(const std::optional<core::Move>& move) {
   return cat("job ", move->job.value(), " to ", text(std::optional(move->to)));
 }
 
-Body::Body(std::uint32_t gpus, std::string_view threshold)
+Driver::Driver(std::uint32_t gpus, std::string_view threshold)
     : scheduler_(tuning_of(threshold), the_paper()) {
   for (std::uint32_t i = 0; i < gpus; ++i) send(core::GpuAdded{shared_model("A100-40GB"), {}});
 }
 
-void Body::send(const core::Event& event) {
+void Driver::send(const core::Event& event) {
   const std::size_t before = open_.size();
   scheduler_.step(Instant{}, event, open_);
   for (std::size_t i = before; i < open_.size(); ++i) {
@@ -98,9 +98,9 @@ void Body::send(const core::Event& event) {
   }
 }
 
-core::Actions Body::take_open() { return std::exchange(open_, {}); }
+core::Actions Driver::take_open() { return std::exchange(open_, {}); }
 
-void Body::answer(const core::Action& action) {
+void Driver::answer(const core::Action& action) {
   if (const auto* a = std::get_if<core::CreateInstance>(&action)) {
     send(core::InstanceCreated{a->gpu, a->instance});
   } else if (const auto* b = std::get_if<core::DestroyInstance>(&action)) {
@@ -115,18 +115,18 @@ void Body::answer(const core::Action& action) {
   }
 }
 
-void Body::answer_all() {
+void Driver::answer_all() {
   while (!open_.empty()) {
     for (const core::Action& action : take_open()) answer(action);
   }
 }
 
-void Body::submit(std::uint64_t job, std::string_view profile) {
+void Driver::submit(std::uint64_t job, std::string_view profile) {
   send(core::JobSubmitted{{.id = core::JobId(job), .profile = std::string(profile)}});
   answer_all();
 }
 
-void Body::exit(std::uint64_t job) {
+void Driver::exit(std::uint64_t job) {
   const core::JobSlot s = scheduler_.node().find_job(core::JobId(job));
   CHECK(s != core::kNoJob);
   send(core::JobExited{core::JobId(job), scheduler_.node().job(s).main.run, true});

@@ -1,5 +1,5 @@
 // Nodes for the tests of the method: a node described in a few words, the decisions of the paper's
-// policies on it, and a body that performs every action at once. Every decision is made twice,
+// policies on it, and a driver that performs every action at once. Every decision is made twice,
 // through the index and plainly, and the two must agree.
 #pragma once
 
@@ -35,10 +35,11 @@ struct GpuText {
 [[nodiscard]] std::string text(const std::optional<core::Slot>& slot);
 [[nodiscard]] std::string text(const std::optional<core::Move>& move);
 
-// A scheduler with a body that answers every action at once; `log` has the lines of the transcript.
-class Body {
+// A scheduler with a driver that answers every action at once; `log` has the lines of the
+// transcript.
+class Driver {
  public:
-  explicit Body(std::uint32_t gpus, std::string_view threshold = "0.4");
+  explicit Driver(std::uint32_t gpus, std::string_view threshold = "0.4");
 
   void submit(std::uint64_t job, std::string_view profile);
   void exit(std::uint64_t job);  // with success

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/scheduler.hpp"
-#include "instant_body.hpp"
+#include "instant_driver.hpp"
 #include "mig/catalog.hpp"
 #include "policies/registry.hpp"
 #include "random.hpp"
@@ -20,11 +20,11 @@ class SteadyNode {
                       std::string_view migration = "both")
       : tuning_(tuning_of(placement, migration)),
         scheduler_(tuning_, *policies::find_policies(tuning_)),
-        body_(scheduler_) {
+        driver_(scheduler_) {
     scheduler_.reserve_gpus(gpus);
     const std::shared_ptr<const mig::Model> model{std::shared_ptr<void>(),
                                                   *mig::find_model("A100-40GB")};
-    for (std::uint32_t i = 0; i < gpus; ++i) body_.deliver(core::GpuAdded{model, {}});
+    for (std::uint32_t i = 0; i < gpus; ++i) driver_.deliver(core::GpuAdded{model, {}});
     total_ = std::uint64_t{7} * gpus;
   }
 
@@ -35,7 +35,7 @@ class SteadyNode {
   }
   // The job that will end next; it is not moving.
   [[nodiscard]] std::size_t pick_leaving() { return random_.below(jobs_.size()); }
-  [[nodiscard]] core::Event departure(std::size_t which) { return body_.exited(jobs_[which].id); }
+  [[nodiscard]] core::Event departure(std::size_t which) { return driver_.exited(jobs_[which].id); }
   void left(std::size_t which) {
     used_ -= jobs_[which].slices;
     jobs_[which] = jobs_.back();
@@ -43,16 +43,16 @@ class SteadyNode {
   }
   void depart() {
     const std::size_t which = pick_leaving();
-    body_.deliver(departure(which));
+    driver_.deliver(departure(which));
     left(which);
   }
   void arrive() {
     const std::size_t kind = random_.below(kProfiles.size());
     submitted_.spec.id = core::JobId(next_job_++);
     submitted_.spec.profile = kProfiles[kind];
-    body_.deliver(submitted_);
+    driver_.deliver(submitted_);
     if (scheduler_.waiting_count() > 0) {  // does not fit: withdraw it
-      body_.deliver(core::JobCancelled{submitted_.spec.id});
+      driver_.deliver(core::JobCancelled{submitted_.spec.id});
       return;
     }
     used_ += kSlices[kind];
@@ -64,7 +64,7 @@ class SteadyNode {
     for (int tries = 0; used_ < target_ && tries < 8; ++tries) arrive();
   }
   [[nodiscard]] core::Scheduler& scheduler() { return scheduler_; }
-  [[nodiscard]] InstantBody& body() { return body_; }
+  [[nodiscard]] InstantDriver& driver() { return driver_; }
   [[nodiscard]] Random& random() { return random_; }
 
  private:
@@ -85,7 +85,7 @@ class SteadyNode {
 
   core::Tuning tuning_;
   core::Scheduler scheduler_;
-  InstantBody body_;
+  InstantDriver driver_;
   Random random_{20240817};
   core::JobSubmitted submitted_;
   std::vector<Standing> jobs_;

@@ -1,7 +1,7 @@
-// World: a random node around the scheduler. It plays body, hardware, users and operators: performs
-// actions after random delays in random order, makes any of them fail, crashes processes, loses
-// GPUs, changes tuning, sends late duplicates; and after every step it checks all invariants. A
-// world is a function of its seed.
+// World: a random node around the scheduler. It plays driver, hardware, users and operators:
+// performs actions after random delays in random order, makes any of them fail, crashes processes,
+// loses GPUs, changes tuning, sends late duplicates; and after every step it checks all invariants.
+// A world is a function of its seed.
 #pragma once
 
 #include <array>
@@ -100,7 +100,7 @@ class World {
   void check(const core::Actions& actions);
   void check_back_off(bool failure, const core::Actions& actions);
 
-  // world_body.cpp: actions requested, and performed
+  // world_driver.cpp: actions requested, and performed
   void take(const core::Action& action);
   void perform(const Perform& p);
   void operator()(const core::CreateInstance& a, bool is_void);

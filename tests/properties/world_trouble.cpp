@@ -209,7 +209,7 @@ void World::process_acts() {
 }
 
 // Sends a late duplicate of an answer. Not of a failed destroy of a known instance: that would be a
-// second answer to one action, which a body does not give.
+// second answer to one action, which a driver does not give.
 void World::duplicate() {
   if (answered_.empty()) return;
   const core::Event event = random_.pick(answered_);

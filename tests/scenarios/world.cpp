@@ -44,7 +44,7 @@ Result<void> World::send(const core::Event& event) {
   return by_itself_ ? answer_all() : Result<void>{};
 }
 
-// Removes the instance with its run, which the body ends.
+// Removes the instance with its run, which the driver ends.
 Result<void> World::remove(core::GpuId gpu, core::InstanceId instance) {
   instances_.erase(instance);
   std::erase_if(runs_, [&](const auto& each) { return each.second.instance == instance; });
@@ -72,7 +72,7 @@ Result<void> World::pass_time_until(Instant when) {
   return {};
 }
 
-// The body ends the runs on a lost GPU by itself, and gives no answers about it.
+// The driver ends the runs on a lost GPU by itself, and gives no answers about it.
 Result<void> World::lose(core::GpuId gpu) {
   std::erase_if(runs_, [&](const auto& run) { return run.second.gpu == gpu; });
   std::erase_if(instances_, [&](const auto& i) { return i.second.gpu == gpu; });

@@ -1,7 +1,7 @@
-// World: the body around the scheduler in a scenario. It performs every action at once and answers
-// in order, one at a time, until nothing is left to do, unless it is set to fail or to leave the
-// answers to the scenario. It also keeps its own record of the hardware and checks every action
-// against it. It knows the scheduler through events and actions only.
+// World: the driver around the scheduler in a scenario. It performs every action at once and
+// answers in order, one at a time, until nothing is left to do, unless it is set to fail or to
+// leave the answers to the scenario. It also keeps its own record of the hardware and checks every
+// action against it. It knows the scheduler through events and actions only.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// See world.hpp: the body around the scheduler. Actions are checked when they are requested,
+// See world.hpp: the driver around the scheduler. Actions are checked when they are requested,
 // performed after a delay, and answered after another; each may fail.
 #include <algorithm>
 
@@ -189,7 +189,7 @@ core::JobId World::submit(const std::string& profile, core::JobKind kind) {
   return spec.id;
 }
 
-// Some events are checked against the truth at the last moment: a body does not report what has
+// Some events are checked against the truth at the last moment: a driver does not report what has
 // changed since.
 void World::deliver_pending(const core::Event& event) {
   if (const auto* seen = std::get_if<core::ForeignSeen>(&event)) {

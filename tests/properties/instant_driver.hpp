@@ -1,6 +1,6 @@
-// InstantBody: a body that performs every action at once and successfully. For benchmarks and the
-// count of allocations in a steady state. Once its buffers have grown it allocates nothing, so that
-// only the scheduler is measured.
+// InstantDriver: a driver that performs every action at once and successfully. For benchmarks and
+// the count of allocations in a steady state. Once its buffers have grown it allocates nothing, so
+// that only the scheduler is measured.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace tangram::properties {
 
-class InstantBody {
+class InstantDriver {
  public:
-  explicit InstantBody(core::Scheduler& scheduler) : scheduler_(scheduler) {}
+  explicit InstantDriver(core::Scheduler& scheduler) : scheduler_(scheduler) {}
 
   // One step, and all that follows from it.
   void deliver(const core::Event& event) {
