@@ -30,7 +30,7 @@ inline constexpr const char* kStdoutLog = "stdout.log";  // rotated: stdout.log.
 inline constexpr const char* kStderrLog = "stderr.log";
 
 // Set in the environment of every process of a run, to find all of them. Its value is random and
-// nobody else's to know: shim/run_mark.hpp.
+// secret; see shim/run_mark.hpp.
 inline constexpr const char* kRunTag = "TANGRAM_RUN";
 
 struct RunSpec {

@@ -1,6 +1,6 @@
-// RateLimiter: a token bucket per client. A refused request takes no token, so a client that backs
-// off recovers as fast as the rate allows. Full buckets are dropped, which bounds the memory.
-// Not thread-safe.
+// RateLimiter: a token bucket per client, for new connections and for submissions. An attempt that
+// is refused takes no token, so a client that backs off recovers as fast as the rate allows. Full
+// buckets are dropped, which bounds the memory. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class RateLimiter {
   [[nodiscard]] bool try_acquire(const std::string& client_key, Time now);
   // What try_acquire() would return; takes nothing.
   [[nodiscard]] bool can_acquire(const std::string& client_key, Time now) const;
-  // Applies to the tokens that are there, too: none is given back.
+  // Keeps the buckets: tokens that were taken stay taken until they are refilled at the new rate.
   void set_rate(double burst, double per_second);
 
  private:

@@ -192,7 +192,7 @@ Failure Creation::explained(Failure failure) const {
     std::erase_if(failure.holders, [](const Process& process) { return process.gi.has_value(); });
     failure.error.message =
         cat("cannot create ", text_of(location_), " on ", gpu_.uuid, ": the GPU is in use by ",
-            names_of(failure.holders), ". End what uses the whole GPU and try again.");
+            names_of(failure.holders), ". Stop what uses the whole GPU and try again.");
   } else if (failure.kind == Kind::kUnsupported) {
     const Outcome<Gpu> now = read_gpu(library_, gpu_.uuid);
     const Outcome<void> ready = now ? check_ready(*now) : Outcome<void>{};

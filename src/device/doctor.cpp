@@ -153,7 +153,7 @@ void Diagnosis::check_processes(const Gpu& gpu) {
   std::erase_if(*found, [](const Process& process) { return process.gi.has_value(); });
   if (found->empty()) return;
   add(Severity::kWarning, cat(name_of(gpu), " is held as a whole by ", names_of(*found), "."),
-      "End them before MIG is switched, and before the first instance is created.");
+      "Stop them before MIG is switched, and before the first instance is created.");
 }
 
 void Diagnosis::check_events(const Gpu& gpu) {

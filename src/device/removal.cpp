@@ -50,7 +50,7 @@ void add_holders(const Library& library, const Gpu& gpu, Failure& failure) {
   if (holders) failure.holders = *std::move(holders);
   failure.error.message =
       cat("cannot destroy ", text_of(location_of(*failure.instance)), " on ", gpu.uuid,
-          ": it is in use by ", names_of(failure.holders), ". End what runs on it and try again.");
+          ": it is in use by ", names_of(failure.holders), ". Stop what runs on it and try again.");
 }
 
 Failure still_there(const Library& library, const Gpu& gpu, Outcome<void> tried,

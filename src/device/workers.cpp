@@ -19,7 +19,7 @@ RetryPolicy retry_within(const Workers::Limits& limits, const std::stop_token& s
 
 Failure no_such_gpu(const std::string& gpu_uuid) {
   return make_failure(Failure::Kind::kNotThere, ErrorCode::kNotFound,
-                      cat("GPU ", quoted(gpu_uuid), ": not found. List the GPUs."));
+                      cat("GPU ", quoted(gpu_uuid), ": not found; see `tangram device list`."));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace tangram::os {
 [[nodiscard]] int take_lock(int file);
 
 enum class LockState {
-  kFree,     // nobody holds it, or the file does not exist
+  kFree,     // not held, or the file does not exist
   kHeld,     // an open file holds it
   kUnknown,  // the file cannot be opened or queried (EMFILE, EIO, EACCES …)
 };

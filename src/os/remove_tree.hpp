@@ -1,6 +1,6 @@
-// Removes a folder with everything below it, also if a user controls the content and works against
-// it. Needs a fixed number of descriptors and no recursion, however deep the tree is. Symbolic
-// links are removed, not followed; other file systems and mount points are not entered.
+// Removes a folder with everything below it, even if the user who owns it changes it meanwhile to
+// prevent that. Needs a fixed number of descriptors and no recursion, however deep the tree is.
+// Symbolic links are removed, not followed; other file systems and mount points are not entered.
 #pragma once
 
 #include <atomic>

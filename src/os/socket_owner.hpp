@@ -21,7 +21,7 @@ namespace tangram::os {
 
 class SocketOwner {
  public:
-  // What to ask; tests turn sources off.
+  // Where to look; tests turn sources off.
   struct Sources {
     bool sock_diag = true;
     std::string proc_net = "/proc/net";
@@ -33,7 +33,7 @@ class SocketOwner {
   // in whose queue the connection still is. An error means that it cannot be told, e.g. because the
   // connection was closed: then nothing may be sent.
   [[nodiscard]] Result<uid_t> of_peer(int connected);
-  // The user who listens on 127.0.0.1:port; nullopt: nobody does.
+  // The user whose program listens on 127.0.0.1:port; nullopt: none does.
   [[nodiscard]] Result<std::optional<uid_t>> of_listener(std::uint16_t port);
 
  private:

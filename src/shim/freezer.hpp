@@ -1,7 +1,7 @@
 // Freezer: freezes and thaws all processes of a run, by its cgroup or, without one, by sending
 // SIGSTOP until no process is found running. A freeze is confirmed only when no process of the run
 // runs, and stays in force until a thaw is requested. While the processes cannot be listed, it is
-// neither confirmed nor failed, but tried again until its time-out.
+// neither confirmed nor failed, but tried again until its timeout.
 #pragma once
 
 #include <chrono>

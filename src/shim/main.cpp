@@ -13,10 +13,10 @@ constexpr const char* kUsage =
     "Usage: tangram-shim RUN_DIR [--ready-fd N]\n"
     "Run the job described by RUN_DIR/spec.json once, and write how it ended to RUN_DIR/exit.\n"
     "Started by tangramd; not meant to be run by hand.\n"
-    "  --ready-fd N  descriptor to which a line is written when the job is about to be started,\n"
+    "  --ready-fd N  Write one line to this open descriptor when the job is about to be started,\n"
     "                and another one once it runs or has failed\n"
-    "  --hold-scope  instead of running a job, wait until standard input is closed\n"
-    "  --version     print the version\n";
+    "  --hold-scope  Run no job; wait until standard input is closed\n"
+    "  --version     Print the version\n";
 
 // Keeps the systemd scope alive in which the daemon put this process; see systemd_scope.hpp. The
 // standard input is a pipe to which nothing is written.

@@ -45,8 +45,8 @@ struct Started {
 [[nodiscard]] Result<std::optional<Started>> read_started(const std::string& folder);
 
 // Whether a shim holds the folder's lock; true if that cannot be told (out of descriptors, I/O
-// error), because a run is never given up for that. Does not take the lock, so it cannot block a
-// shim.
+// error): a run whose shim may be alive must not be taken for lost. Does not take the lock, so it
+// cannot block a shim.
 [[nodiscard]] bool is_shim_running(const std::string& folder);
 
 // nullopt: there is no record (yet). An error: the record is damaged or cannot be read.

@@ -17,7 +17,7 @@ constexpr Knob kKnobTable[] = {
     {"process_start_s", "s", "process and CUDA context", 0, 3600, &Knobs::process_start_s},
     {"load_gbps", "GB/s", "loading of weights", 1e-3, 1e6, &Knobs::load_gbps},
     {"drain_query", "0 or 1", "a query ends where it began", 0, 1, &Knobs::drain_query},
-    {"drain_s", "s", "an original finishes what it has", 0, 3600, &Knobs::drain_s},
+    {"drain_s", "s", "draining of the original", 0, 3600, &Knobs::drain_s},
     {"stop_s", "s", "from the signal to the last process", 0, 3600, &Knobs::stop_s},
     {"bytes_per_weight", "bytes", "2: fp16, 4: fp32", 0.25, 8, &Knobs::bytes_per_weight},
     {"reserve_gib", "GiB", "memory that weights cannot use", 0, 1000, &Knobs::reserve_gib},

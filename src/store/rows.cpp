@@ -144,7 +144,7 @@ MoveRow read_move(Query& query) {
 
 namespace {
 
-// What nobody needs after the end must not fill the disk for the time that history is kept.
+// Large requests of finished jobs are shortened: they must not fill the disk as long as history is.
 constexpr const char* kDropEnvironment =
     "UPDATE requests SET request = json_remove(request, '$.environment') "
     "WHERE job = ? AND length(CAST(request AS BLOB)) > ? AND json_valid(request)";

@@ -18,7 +18,7 @@ Meaning meaning_of(const SQLite::Exception& error, const std::string& path) {
   switch (error.getErrorCode() & kPrimary) {
     case SQLITE_FULL:
       return {ErrorCode::kUnavailable,
-              "the disk is full; nothing was changed: free some space, it is retried"};
+              "the disk is full; nothing was changed: free some space (it is retried)"};
     case SQLITE_READONLY:
       return {ErrorCode::kFailed,
               "it cannot be written; check the owner of the file and its folder, and whether the "

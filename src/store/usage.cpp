@@ -32,8 +32,8 @@ void add_span(std::map<Day, std::chrono::microseconds>& days, WallTime from, Wal
   }
 }
 
-// When a run of the past held its instance: for as long as the clock says that cannot be set. If
-// the wall clock was set forward meanwhile, until its end; if it was set back, from its beginning.
+// From when to when an ended run held its instance, for as long as the clock since boot says. If
+// the wall clock was set forward meanwhile, the end is kept; if it was set back, the beginning.
 #define HELD_SINCE "coalesce(max(runs.ended - runs.held, asked), asked)"
 #define HELD_UNTIL(otherwise) \
   "coalesce(max(runs.ended, asked + runs.held), runs.ended, " otherwise ")"

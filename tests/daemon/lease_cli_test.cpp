@@ -120,7 +120,7 @@ TEST_F(LeaseCli, WaitsForRoomAndGivesUp) {
   node_.await(big, "running");
   // EX_TEMPFAIL: trying again may help.
   EXPECT_THAT(run({"lease", "-p", "1g.5gb", "--wait", "100ms", "--", "true"}, 75),
-              HasSubstr("no room became free"));
+              HasSubstr("no slot became free"));
   const auto lease =
       start({"lease", "-p", "1g.5gb", "--wait", "5m", "--", "/bin/sh", "-c", "exit 6"});
   eventually("it reports why it waits", [&] {

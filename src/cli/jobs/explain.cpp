@@ -54,7 +54,7 @@ Result<void> what_if(const WhatIfOptions& options, Command& command, Output& out
 void add_explain(Verb& app, Command& command) {
   const auto options = std::make_shared<ExplainOptions>();
   Verb verb =
-      add_daemon_verb(app, command, "explain", "Explain why a job waits, or why it is where it is",
+      add_daemon_verb(app, command, "explain", "Explain why a job waits or was placed where it is",
                       options, explain);
   verb->add_option("JOB", options->job, "Job number")->required();
   add_watch_option(*verb, command);

@@ -50,7 +50,7 @@ Result<std::string> join_kinds(const std::vector<std::string>& kinds) {
     if (std::ranges::find(known, family) == known.end()) {
       const auto near = nearest(family, known);
       return invalid(cat("--kind: unknown kind ", tangram::quoted(family),
-                         near ? cat("; did you mean ", *near, "?") : ";",
+                         near ? cat("; did you mean ", *near, "?") : ".",
                          " Known: ", join_words(known), "."));
     }
     text += cat(text.empty() ? "" : ",", kind);

@@ -63,7 +63,7 @@ Result<void> set(TuningChange& change, const std::string& key, const std::string
   }
   const auto near = nearest(key, tuning_keys());
   return invalid(cat("unknown tuning key ", tangram::quoted(key), near ? "; did you mean " : "",
-                     near.value_or(""), near ? "?" : ";",
+                     near.value_or(""), near ? "?" : ".",
                      " Known keys: ", join_words(tuning_keys()), "."));
 }
 

@@ -21,7 +21,7 @@ inline api::Problem missing(std::string detail) {
   return {404, "urn:tangram:not-found", "Not found", std::move(detail)};
 }
 inline api::Problem conflict(std::string detail) {
-  return {409, "urn:tangram:conflict", "Not possible now", std::move(detail)};
+  return {409, "urn:tangram:conflict", "Conflict", std::move(detail)};
 }
 inline api::Problem no_room(std::string detail) {
   return {409, "urn:tangram:no-room", "No room", std::move(detail)};
@@ -36,10 +36,10 @@ inline api::Problem lease_ended(std::string detail) {
   return {409, "urn:tangram:lease-over", "The lease has ended", std::move(detail)};
 }
 inline api::Problem too_many(std::string detail) {
-  return {429, "urn:tangram:too-many", "Too many", std::move(detail)};
+  return {429, "urn:tangram:too-many", "Limit reached", std::move(detail)};
 }
 inline api::Problem key_reused(std::string detail) {
-  return {422, "urn:tangram:key-reused", "Key used for something else", std::move(detail)};
+  return {422, "urn:tangram:key-reused", "Idempotency key reused", std::move(detail)};
 }
 inline api::Problem unservable(std::string detail) {
   return {422, "urn:tangram:unservable", "Cannot be served by this node", std::move(detail)};

@@ -1,7 +1,7 @@
-// UserLookup: looks up a user's current account off the event loop. What a job runs as is never
-// taken from a cache. The user database may answer late or never: each request is answered once, on
-// the loop, with the account or a timeout error; a lookup that hangs keeps its own thread. Used on
-// the loop only.
+// UserLookup: looks up a user's current account off the event loop. The account that a job runs as
+// is never taken from a cache. The user database may answer late or never: each request is answered
+// once, on the loop, with the account or a timeout error; a lookup that hangs keeps its own thread.
+// Used on the loop only.
 #pragma once
 
 #include <chrono>

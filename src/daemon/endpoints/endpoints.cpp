@@ -108,7 +108,7 @@ Endpoints::ProcessPtr Endpoints::make_process(const store::JobRow& row) {
 }
 
 // Fills in what follows from the job's request, which only the store has. Returns whether the job
-// wants an endpoint. An error: that is not known, and nothing may be concluded from it.
+// wants an endpoint. An error: the request cannot be read, so it is not known what the job wants.
 Result<bool> Endpoints::read_request(EndpointProcess& process) {
   const auto row = engine_.store().job(process.job);
   if (!row) return std::unexpected(row.error());

@@ -246,7 +246,7 @@ void EventWriter::add(const core::MoveReport& report) {
       cat("move.", kind),
       cat("the ", core::name_of(report.kind), " move of job ", report.job.value(), " from GPU ",
           report.from.value(), " to GPU ", report.to.value(), " at ", report.start, " is ",
-          report.news == core::MoveNews::kBegun ? "under way" : core::name_of(report.news),
+          report.news == core::MoveNews::kBegun ? "in progress" : core::name_of(report.news),
           report.news == core::MoveNews::kRolledBack ? why_rolled_back(report) : ""));
   view.job = report.job.value();
   view.gpu = report.to.value();

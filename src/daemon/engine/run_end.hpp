@@ -1,5 +1,5 @@
-// How the end of a run is recorded. When it ended is what its shim noted, however late the daemon
-// reads or commits that. How long it held its instance is counted by the clock that cannot be set.
+// Records the end of a run. The time is that of its shim, however late the daemon reads or commits
+// it. How long the run held its instance is measured by the clock since boot, which cannot be set.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace tangram::daemon {
 // The clocks of this machine now.
 [[nodiscard]] store::ClockReading read_clocks();
 
-// Marks the run as over. `ended`: nullopt for `now`.
+// Marks the run as ended. `ended`: when it did; nullopt: at `now`.
 void end_run(store::RunRow& run, std::optional<store::WallTime> ended,
              const store::ClockReading& now);
 

@@ -1,7 +1,7 @@
-// See hardware.hpp: instances of orphaned runs. One that the
-// scheduler does not have counts as foreign; one that it has as idle is quarantined, as with any
-// unknown process in it. When the run has ended, the next poll removes the first and frees the
-// second.
+// See hardware.hpp: instances of orphaned runs. An instance that the scheduler does not have counts
+// as foreign. One that it has as idle is quarantined, like any idle instance with an unknown
+// process. When the run has ended, the next poll removes the foreign one and frees the quarantined
+// one.
 #include <spdlog/spdlog.h>
 
 #include "base/text.hpp"

@@ -70,9 +70,9 @@ class Hardware {
   Hardware(Hardware&&) = delete;
   Hardware& operator=(Hardware&&) = delete;
 
-  // The instances, by MIG UUID, of orphaned runs: they are neither
-  // destroyed nor handed out. Called before reconcile(), and again when such a run has ended; its
-  // instance is then free.
+  // Sets the instances, by MIG UUID, of orphaned runs: they are neither destroyed nor handed out.
+  // Called before reconcile(), and again when such a run has ended and its instance is no longer
+  // among them.
   void set_orphaned(std::set<std::string> mig_uuids);
   // Compares the scheduler's state with the driver's and posts events and actions for every
   // difference; see gpu_recovery.cpp. `rebooted`: no earlier instance can exist any more. Called

@@ -101,7 +101,7 @@ std::optional<api::Problem> Leases::timeout_problem(const store::JobRow& row,
                               " is in service: all are cordoned or lost. See `tangram gpus`."));
   }
   if (!queue) queue = views_.queue();
-  return no_room(cat("no room became free in time (", views_.why_waiting(row, true, *queue), ")."));
+  return no_room(cat("no slot became free in time (", views_.why_waiting(row, true, *queue), ")."));
 }
 
 // Replies to the waiters whose deadline has passed. Others may go on waiting for the same lease.

@@ -23,7 +23,7 @@ struct Line {
   std::uint64_t dropped_before = 0;  // lines dropped between the previous line and this one
 };
 
-// False: the text cannot be written, e.g. because nobody can read it any more.
+// False: the text cannot be written, e.g. because the reader has closed the pipe.
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());

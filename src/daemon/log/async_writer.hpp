@@ -1,7 +1,7 @@
 // AsyncWriter: writes lines to a descriptor on a thread of its own, so that a reader that stalls
-// blocks nobody else. Lines that wait are bounded in bytes; while the limit is reached, new lines
-// are dropped and counted, and a notice with their number is written in their place. All functions
-// are thread-safe.
+// blocks that thread only. Lines that wait are bounded in bytes; while the limit is reached, new
+// lines are dropped and counted, and a notice with their number is written in their place. All
+// functions are thread-safe.
 #pragma once
 
 #include <chrono>

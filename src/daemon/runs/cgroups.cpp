@@ -91,7 +91,7 @@ Cgroups make_cgroup_in(const fs::path& parent, const std::string& name) {
 Cgroups make_cgroups_of_service(const fs::path& own, const std::string& node,
                                 const std::string& shim) {
   auto scope = std::make_shared<SystemdScope>(node, shim);
-  Result<std::string> folder = failed("only root's daemon on a booted systemd gets a scope");
+  Result<std::string> folder = failed("a scope needs systemd and a tangramd that runs as root");
   if (SystemdScope::is_available()) folder = scope->ensure();
   if (folder) {
     Cgroups found = with_controllers(*folder, *folder);

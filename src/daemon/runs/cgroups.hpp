@@ -1,6 +1,6 @@
-// Finds the cgroup v2 folder in which runs get cgroups. A cgroup makes it certain
-// that every process of a run is found and killed, and with the controllers cpu, memory and pids it
-// can be limited. Whether it works is found out by creating the folder.
+// Finds the cgroup v2 folder in which each run gets a cgroup. With a cgroup every process of a run
+// is found and killed for certain, and with the controllers cpu, memory and pids the run can be
+// limited. The folder is created to find out whether that is permitted.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // The checkpoint folder of a job. All runs of the job share it; only the job's user may enter it.
 // It is created before the first run and removed when the job is trimmed from the history. Its
-// content is controlled by the user: symbolic links in it are never followed, and only the two
-// marker files below mean anything to the daemon.
+// content is controlled by the user: symbolic links in it are never followed, and the daemon
+// uses only the two marker files in it (checkpoint_files.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// lost+found: where folders without a job in the store go. They may be all that is left of jobs
-// of another store (a damaged one that was moved away, or one from before a backup was restored),
-// so they are never deleted at once. Layout: lost+found/<UTC time of the
-// move>/{runs,checkpoints}/NAME; lost+found and the folders of times are accessible to the daemon's
-// user only, the rest keeps its owner and mode.
+// lost+found: where folders without a job in the store are moved. They may be all that is left of
+// jobs of another store (a damaged one that was moved away, or one from before a backup was
+// restored), so they are never deleted at once. Layout: lost+found/<UTC time of the move>/
+// {runs,checkpoints}/NAME. lost+found and the folders of times are accessible to the daemon's user
+// only; the rest keeps its owner and mode.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // ReadinessProbe: one attempt to find out whether a service is ready, by a TCP connection to its
 // port on the loopback address or by an HTTP GET. Runs on `loop` and calls back once, within
-// `timeout`. Before a service is ready anybody may listen on its port: a connection counts, and
-// anything is sent over it, only if the socket that accepted it belongs to the user whom
-// the service runs as.
+// `timeout`. Before a service is ready, any user may listen on its port. So a connection counts,
+// and bytes are sent over it, only if the socket that accepted it belongs to the user of the
+// service.
 #pragma once
 
 #include <chrono>
@@ -24,14 +24,14 @@ namespace tangram::daemon {
 struct ProbeResult {
   bool is_ready = false;
   bool was_answered = false;                         // the service accepted the connection
-  std::optional<uid_t> foreign_user = std::nullopt;  // somebody else's socket has the port
+  std::optional<uid_t> foreign_user = std::nullopt;  // another user, whose socket has the port
   std::string detail = {};                           // for people, why it is not ready
 };
 using ProbeCallback = std::function<void(const ProbeResult&)>;
 
 struct ProbeTarget {
   std::uint16_t port = 0;
-  uid_t user = 0;  // whom the service runs as
+  uid_t user = 0;  // as which the service runs
   std::shared_ptr<os::SocketOwner> socket_owner;
 };
 

@@ -37,7 +37,7 @@ struct Run {
   bool is_replica = false;   // started as a replica; since then it may have replaced the original
   bool has_request = false;  // load_request() succeeded; else the run is only watched
   bool is_direct = true;     // clients connect to it, not to an endpoint
-  api::MoveMethod way = api::MoveMethod::kNever;
+  api::MoveMethod move_method = api::MoveMethod::kNever;
   bool is_looking_for_resumed = false;  // the answer continues poll_resumed()
   bool is_frozen = false;         // a freeze was requested and no thaw has been confirmed since
   bool takes_checkpoint = false;  // its shim knows the request "checkpoint"
@@ -71,7 +71,7 @@ struct Run {
   int attempts = 0;                        // to start it
   std::optional<store::WallTime> started;  // as reported by its shim
   std::chrono::steady_clock::time_point wanted_since = std::chrono::steady_clock::now();
-  std::optional<std::chrono::steady_clock::time_point> exec_until;  // its program is executed
+  std::optional<std::chrono::steady_clock::time_point> exec_until;  // deadline of exec()
   std::optional<std::chrono::steady_clock::time_point> probe_until;
   std::uint64_t probe_number = 0;
   std::unique_ptr<ControlLink> link;

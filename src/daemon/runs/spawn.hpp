@@ -1,5 +1,5 @@
-// Makes the RunSpec of a run and starts shims and endpoints. The environment of jobs is decided
-// here and documented in docs/jobs.md.
+// Makes the RunSpec of a run and starts shims and endpoints. The environment of jobs (docs/jobs.md)
+// is decided here; Supervisor::load_request() adds what the GPU, emulator and checkpoint need.
 #pragma once
 
 #include <chrono>

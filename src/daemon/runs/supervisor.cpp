@@ -149,7 +149,7 @@ Result<void> Supervisor::load_request(Run& run, const store::RunRow& row) {
   run.probe = request->probe;
   run.uid = (*job)->uid;
   run.port = row.port;
-  run.way = api::move_method(*request);
+  run.move_method = api::move_method(*request);
   run.move = request->move;
   run.is_direct = api::endpoint_mode(*request) == api::EndpointMode::kNone;
   run.has_chosen_port = !run.is_direct || !request->port;
@@ -173,7 +173,7 @@ Result<void> Supervisor::load_request(Run& run, const store::RunRow& row) {
   // A job submitted from within another job inherits these variables.
   run.spec.environment.erase("TANGRAM_CHECKPOINT");
   run.spec.environment.erase("TANGRAM_RESUME");
-  if (run.way == api::MoveMethod::kCheckpoint) {
+  if (run.move_method == api::MoveMethod::kCheckpoint) {
     run.checkpoint = checkpoint_of(**job);
     run.spec.environment["TANGRAM_CHECKPOINT"] = run.checkpoint;
     if (run.is_replica) run.spec.environment["TANGRAM_RESUME"] = "1";

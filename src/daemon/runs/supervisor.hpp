@@ -86,9 +86,9 @@ class Supervisor {
   // recover_runs(). Fails if the store cannot be read.
   [[nodiscard]] Result<void> find_orphans();
   // Recovers the runs of an earlier daemon: reconnects to live shims, records the end of runs that
-  // ended meanwhile, starts runs that were never started, ends runs that the store knows to be
-  // over. Moves what it does not know to lost+found. `rebooted`: no process of the store's runs has
-  // survived, only exit records are read.
+  // ended meanwhile, starts runs that were never started, ends live runs that no job needs any
+  // more. Moves folders without a job in the store to lost+found. `rebooted`: no process of the
+  // store's runs has survived, only exit records are read.
   void recover_runs(bool rebooted);
 
   [[nodiscard]] std::vector<Orphan> orphans() const;  // by run

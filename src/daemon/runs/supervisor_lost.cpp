@@ -31,7 +31,7 @@ shim::KillResult kill_run(const std::string& folder, shim::RunMark known) {
   return shim::kill_all(known, kKillTimeout);
 }
 
-// Why the run is not over, as its job's reason.
+// Why the run has not ended yet, as its job's reason.
 std::string why_held(const shim::KillResult& killed) {
   if (!killed.problem.empty()) {
     return cat("shim lost; its instance stays held until its processes are known to be gone: ",

@@ -176,7 +176,7 @@ void Supervisor::on_orphan_ended(const RunPtr& run) {
   if (on_orphans_changed) on_orphans_changed();
 }
 
-// Moves run folders and checkpoint folders without a job in the store and no orphan uses.
+// Moves the run and checkpoint folders that have no job in the store and that no orphan uses.
 void Supervisor::move_unknown_folders() {
   std::vector<std::string> runs = std::exchange(threads_->unknown_run_folders, {});
   std::set<std::string> used;

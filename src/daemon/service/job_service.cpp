@@ -103,7 +103,7 @@ void JobService::cancel(const Caller& caller, std::uint64_t id, const Reply<api:
     reply(std::unexpected(row.error()));
     return;
   }
-  change(caller, id, core::JobCancelled{core::JobId(id)}, reply);
+  post_event(caller, id, core::JobCancelled{core::JobId(id)}, reply);
 }
 
 void JobService::signal(const Caller& caller, std::uint64_t id, int signal,

@@ -69,8 +69,8 @@ class JobService {
   void cancel(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void release(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
-  void change(const Caller& caller, std::uint64_t id, core::Event event,
-              const Reply<api::JobView>& reply);
+  void post_event(const Caller& caller, std::uint64_t id, core::Event event,
+                  const Reply<api::JobView>& reply);
   void signal(const Caller& caller, std::uint64_t id, int signal, const Reply<void>& reply);
   void move(const Caller& caller, std::uint64_t id, const api::MoveRequest& move_request,
             const Reply<api::JobView>& reply);

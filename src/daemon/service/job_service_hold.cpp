@@ -10,8 +10,8 @@
 namespace tangram::daemon {
 
 // Posts an event about a job that the caller may control; replies with the resulting job.
-void JobService::change(const Caller& caller, std::uint64_t id, core::Event event,
-                        const Reply<api::JobView>& reply) {
+void JobService::post_event(const Caller& caller, std::uint64_t id, core::Event event,
+                            const Reply<api::JobView>& reply) {
   engine_.post(Input{.event = std::move(event),
                      .done =
                          [this, caller, id, reply](const Result<void>& result) {
@@ -38,7 +38,7 @@ void JobService::hold(const Caller& caller, std::uint64_t id, const Reply<api::J
                                        ": only a queued job can be held; cancel it instead."))));
     return;
   }
-  change(caller, id, core::JobHeld{core::JobId(id)}, reply);
+  post_event(caller, id, core::JobHeld{core::JobId(id)}, reply);
 }
 
 void JobService::release(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply) {
@@ -57,7 +57,7 @@ void JobService::release(const Caller& caller, std::uint64_t id, const Reply<api
   }
   // Over the limit, the user's hold is replaced by the limit's, which Limits releases.
   if (!limits_.try_unhold(id)) engine_.post(core::JobHeld{core::JobId(id), true});
-  change(caller, id, core::JobReleased{core::JobId(id)}, reply);
+  post_event(caller, id, core::JobReleased{core::JobId(id)}, reply);
 }
 
 }  // namespace tangram::daemon

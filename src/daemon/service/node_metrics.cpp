@@ -280,9 +280,10 @@ void NodeMetrics::add_process(std::vector<MetricFamily>& to) {
                       own.cpu_seconds, MetricType::Counter));
   to.push_back(single("tangram_process_open_fds", "Open file descriptors of the daemon.",
                       static_cast<double>(own.open_fds)));
-  to.push_back(single("tangram_log_dropped_total",
-                      "Messages of the daemon's log that were dropped because nobody read them.",
-                      static_cast<double>(dropped_log_messages()), MetricType::Counter));
+  to.push_back(single(
+      "tangram_log_dropped_total",
+      "Messages of the daemon's log that were dropped because they were not read fast enough.",
+      static_cast<double>(dropped_log_messages()), MetricType::Counter));
 }
 
 }  // namespace tangram::daemon

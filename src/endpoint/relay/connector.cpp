@@ -22,7 +22,7 @@ constexpr milliseconds kHalfCloseGrace{1'000};
 
 void Connector::start() {
   stage_ = Stage::kIdle;
-  abandoned_since_.reset();
+  half_close_grace_.reset();
   is_foreign_ = false;
   proceed();
 }
@@ -114,8 +114,12 @@ void Connector::stop() {
 
 bool Connector::is_abandoned(Socket& client, Moment now) {
   if (!is_connecting() || !client.has_peer_half_closed()) return false;
-  if (!abandoned_since_) abandoned_since_ = now;
-  return now - *abandoned_since_ >= kHalfCloseGrace;
+  return half_close_grace_.has_passed(now);
+}
+
+bool HalfCloseGrace::has_passed(Moment now) {
+  if (!since_) since_ = now;
+  return now - *since_ >= kHalfCloseGrace;
 }
 
 }  // namespace tangram::endpoint

@@ -1,9 +1,8 @@
 // Connector: gets a session its connection to the replica. It waits for a route and for a slot of
 // the ConnectThrottle, connects, and retries with back-off if the replica refuses, each time with
 // the current route. Nothing is sent before the connection is made, so the client notices none of
-// this. A connection counts as refused unless the socket that accepted it belongs to the user whom
-// the service runs as:
-// while a replica starts, and after it died, any user may listen on its port.
+// this. A connection counts as refused unless the socket that accepted it belongs to the user of
+// the service: while a replica starts, and after it died, any user may listen on its port.
 #pragma once
 
 #include <chrono>
@@ -16,6 +15,18 @@
 #include "endpoint/relay/relay_context.hpp"
 
 namespace tangram::endpoint {
+
+// HalfCloseGrace: how long a client that has half-closed its connection may still wait for its
+// response. The kernel reports a client that has closed its connection in the same way.
+class HalfCloseGrace {
+ public:
+  void reset() { since_.reset(); }
+  // Called while the client is half-closed; the time counts from the first call after reset().
+  [[nodiscard]] bool has_passed(Moment now);
+
+ private:
+  std::optional<Moment> since_;  // when the client's FIN was first seen
+};
 
 class Connector {
  public:
@@ -40,10 +51,9 @@ class Connector {
   [[nodiscard]] bool is_foreign() const { return is_foreign_; }
   // Whether the time to wait for a replica (spec.wait) or to connect (spec.connect) has passed.
   [[nodiscard]] bool has_timed_out(Moment now) const { return is_connecting() && now >= deadline_; }
-  // Whether the client closed its connection before anything was sent to a replica. A half-closed
-  // client that still waits for the response looks the same to the kernel, so it gets a grace
-  // period; after that the request must not be executed: the client may have repeated it elsewhere.
-  // Called periodically.
+  // Whether the client closed its connection before anything was sent to a replica, and its
+  // HalfCloseGrace has passed. Then the request must not be executed: the client may have repeated
+  // it elsewhere. Called periodically.
   [[nodiscard]] bool is_abandoned(Socket& client, Moment now);
 
  private:
@@ -68,7 +78,7 @@ class Connector {
   Moment deadline_{};
   Moment attempt_{};  // start of the latest attempt
   bool is_foreign_ = false;
-  std::optional<Moment> abandoned_since_;  // when the client's FIN was first seen
+  HalfCloseGrace half_close_grace_;
   std::chrono::milliseconds next_backoff_{};
   std::shared_ptr<Socket> socket_;
   std::shared_ptr<boost::asio::steady_timer> timer_;  // created on demand: most never back off

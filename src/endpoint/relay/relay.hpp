@@ -32,7 +32,7 @@ class Relay {
     os::Descriptor control;
     os::Descriptor signals;  // a signalfd: any signal from it ends the endpoint
     uid_t owner_uid = 0;     // the user who started the endpoint; may use the control socket
-    uid_t service_uid = 0;   // the user whom the service's replicas run as
+    uid_t service_uid = 0;   // the user as which the service's replicas run
   };
   Relay(const api::EndpointSpec& spec, Log& log, Parts parts);
 

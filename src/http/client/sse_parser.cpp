@@ -1,4 +1,4 @@
-// See event_stream.hpp.
+// See sse_parser.hpp.
 #include "http/client/sse_parser.hpp"
 
 #include <charconv>

@@ -1,7 +1,7 @@
 // The daemon's unix socket in the file system. Only a stale socket, on which no process listens, is
 // ever replaced; any other file is left alone. A lock keeps daemons that start or end at the same
 // time from removing each other's socket. It is on a file of its own beside the socket,
-// ".NAME.lock" (mode 0600), which other users cannot open: who can open a file can also lock it.
+// ".NAME.lock" (mode 0600), which other users cannot open: a user who can open it can also lock it.
 // The file stays.
 #pragma once
 

@@ -1,4 +1,4 @@
-// await(): waits in a test until a condition holds, doing `work` between two looks. Throws after
+// await(): waits in a test until a condition holds, doing `work` between two checks. Throws after
 // half a minute, which fails the test with a message instead of hanging it.
 #pragma once
 

@@ -159,8 +159,8 @@ class Replica {
     std::chrono::milliseconds accept_delay{0};
   };
   explicit Replica(Serve serve, std::uint16_t port = 0) : Replica(std::move(serve), port, {}) {}
-  Replica(Serve serve, std::uint16_t port, Options manners)
-      : serve_(std::move(serve)), options_(manners) {
+  Replica(Serve serve, std::uint16_t port, Options options)
+      : serve_(std::move(serve)), options_(options) {
     const int one = 1;
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     sockaddr_in address = loopback(port);

@@ -18,7 +18,7 @@ class BlockedProgram {
  public:
   // Writes a program that exits with 0.
   explicit BlockedProgram(std::string path) : path_(std::move(path)) {
-    ::signal(SIGIO, SIG_IGN);  // sent when somebody opens the file
+    ::signal(SIGIO, SIG_IGN);  // sent when a program opens the file
     std::ofstream(path_) << "#!/bin/sh\nexit 0\n";
     ::chmod(path_.c_str(), 0755);
     file_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));

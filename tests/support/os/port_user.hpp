@@ -1,6 +1,6 @@
-// For tests: a process of any user that binds a port on 127.0.0.1, listens on it when told to, and
-// counts what it receives. It answers everything like an HTTP server. For other users than one's
-// own, the test must run as root.
+// PortUser: for tests: a process of any user that binds a port on 127.0.0.1, listens on it on
+// command, and counts what it receives. It answers everything like an HTTP server. For another user
+// than the test's own, the test must run as root.
 #pragma once
 
 #include <arpa/inet.h>
@@ -95,7 +95,7 @@ class PortUser {
         for (std::size_t i = 2; i < all.size(); ++i) {
           if (all[i].revents != 0) receive(connections_[i - 2]);
         }
-        if (all[0].revents != 0) obey();
+        if (all[0].revents != 0) execute_command();
       }
     }
 
@@ -121,7 +121,7 @@ class PortUser {
       constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer";
       (void)!::send(fd, kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL);
     }
-    void obey() {
+    void execute_command() {
       char command = 0;
       if (::recv(control_, &command, 1, 0) != 1) ::_exit(0);
       report_.is_done = true;
