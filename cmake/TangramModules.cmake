@@ -78,7 +78,7 @@ endfunction()
 
 # tangram_module(mig USES base [LINKS fmt::fmt] [PRECOMPILES <fmt/format.h>]): a static library of
 # src/mig/**/*.cpp without main.cpp and tests, and a test program of src/mig/**/*_test.cpp.
-# PRECOMPILES: slow headers that most files of the module include.
+# PRECOMPILES: slow headers that most files of the module include; a unity build reads them once anyway.
 function(tangram_module name)
   cmake_parse_arguments(MODULE "" "" "USES;LINKS;PRECOMPILES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
@@ -87,7 +87,7 @@ function(tangram_module name)
   add_library(tangram_${name} STATIC ${sources})
   tangram_unity_groups(tangram_${name} ${sources})
   target_link_libraries(tangram_${name} PUBLIC tangram_flags ${MODULE_USES} ${MODULE_LINKS})
-  if(MODULE_PRECOMPILES)
+  if(MODULE_PRECOMPILES AND NOT CMAKE_UNITY_BUILD)
     target_precompile_headers(tangram_${name} PRIVATE ${MODULE_PRECOMPILES})
     target_compile_options(tangram_${name} PRIVATE ${TANGRAM_PRECOMPILED_FLAGS})
   endif()
@@ -112,19 +112,37 @@ if(BUILD_TESTING)
   target_precompile_headers(tangram_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
 endif()
 
+# Defines paths of this checkout and of its programs for those sources that name them, not for a whole
+# target: ccache shares the other object files between checkouts. After naming one in a further file, configure again.
+function(tangram_define_paths)
+  foreach(source ${ARGN})
+    foreach(path TANGRAM_SOURCE_DIR=${PROJECT_SOURCE_DIR} TANGRAM_TESTS_DIR=${PROJECT_SOURCE_DIR}/tests
+        TANGRAM_BINARY=$<TARGET_FILE:tangram> TANGRAMD_BINARY=$<TARGET_FILE:tangramd>
+        TANGRAM_LLM_SERVER=$<TARGET_FILE:llm-server> TANGRAM_TRAIN=${PROJECT_BINARY_DIR}/examples/train.sh)
+      string(REPLACE "=" ";" path ${path})
+      list(GET path 0 name)
+      list(GET path 1 value)
+      file(STRINGS ${source} found REGEX "${name}[^A-Z_]|${name}$" LIMIT_COUNT 1)
+      if(found)
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ${name}="${value}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
 # tangram_test(name [OPTIMISED] SOURCES a.cpp LINKS lib…): a GoogleTest program, one ctest entry per
 # case. Optimised are those that compute a lot themselves.
 function(tangram_test name)
   cmake_parse_arguments(TEST "OPTIMISED" "" "SOURCES;LINKS" ${ARGN})
   include(GoogleTest)
   add_executable(${name} ${TEST_SOURCES})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # each file has its own fixtures
   target_link_libraries(${name} PRIVATE tangram_flags ${TEST_LINKS} GTest::gmock GTest::gtest_main)
   if(NOT TEST_OPTIMISED)
     target_precompile_headers(${name} REUSE_FROM tangram_test_headers)
     target_compile_options(${name} PRIVATE ${TANGRAM_QUICK} ${TANGRAM_PRECOMPILED_FLAGS})
   endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # "tests/support/…"
-  target_compile_definitions(${name} PRIVATE
-    TANGRAM_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests" TANGRAM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  tangram_define_paths(${TEST_SOURCES})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
 endfunction()
