@@ -84,6 +84,24 @@ ProfileView profile_in(const json::value& document, const std::string& path, Fie
   return p;
 }
 
+json::value difference_json(const TuningDifference& d) {
+  return json::object{{"key", d.key},
+                      {"value", d.value},
+                      {"expected", d.expected},
+                      {"source", d.in_file ? "file" : "default"}};
+}
+
+TuningDifference difference_in(const json::value& document, const std::string& path,
+                               FieldErrors& errors) {
+  Fields fields(document, path, "a difference of the tuning", errors);
+  TuningDifference d;
+  d.key = fields.text("key");
+  d.value = fields.text("value");
+  d.expected = fields.text("expected");
+  d.in_file = fields.text("source") == "file";
+  return d;
+}
+
 json::value limit_json(const LimitUse& use) {
   return json::object{{"used", use.used}, {"limit", or_null(use.limit)}};
 }
@@ -186,6 +204,8 @@ Result<OrphanView> read_orphan_view(const json::value& document) {
 json::value to_json(const StatusView& s) {
   json::array profiles;
   for (const ProfileView& p : s.profiles) profiles.push_back(profile_json(p));
+  json::array differences;
+  for (const TuningDifference& d : s.tuning_differences) differences.push_back(difference_json(d));
   return json::object{{"version", s.version},
                       {"pid", s.pid},
                       {"since", wall_text(s.since)},
@@ -203,6 +223,7 @@ json::value to_json(const StatusView& s) {
                       {"migration", s.migration},
                       {"queue", s.queue},
                       {"threshold", s.threshold},
+                      {"tuning_differences", std::move(differences)},
                       {"profiles", std::move(profiles)},
                       {"user", user_json(s.user)}};
 }
@@ -229,6 +250,9 @@ Result<StatusView> read_status_view(const json::value& document) {
   s.migration = fields.text("migration");
   s.queue = fields.text("queue");
   s.threshold = fields.text("threshold");
+  fields.each("tuning_differences", [&](const json::value& value, const std::string& path) {
+    s.tuning_differences.push_back(difference_in(value, path, errors));
+  });
   fields.each("profiles", [&](const json::value& value, const std::string& path) {
     s.profiles.push_back(profile_in(value, path, errors));
   });

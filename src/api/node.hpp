@@ -9,6 +9,7 @@
 #include <boost/json/value.hpp>
 
 #include "api/job.hpp"
+#include "api/tuning.hpp"
 #include "base/error.hpp"
 
 namespace tangram::api {
@@ -89,6 +90,7 @@ struct StatusView {
   std::string migration;
   std::string queue;
   std::string threshold;
+  std::vector<TuningDifference> tuning_differences;
   std::vector<ProfileView> profiles;
   UserUse user = {};
 };

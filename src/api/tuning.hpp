@@ -42,6 +42,17 @@ struct TuningChange {
   friend bool operator==(const TuningChange&, const TuningChange&) = default;
 };
 
+// A setting in force that is not what the configuration file or, for a key that the file does not
+// set, the default of a new store says.
+struct TuningDifference {
+  std::string key;       // "queue"
+  std::string value;     // in force
+  std::string expected;  // by the file or the default
+  bool in_file = false;  // the file sets the key
+
+  friend bool operator==(const TuningDifference&, const TuningDifference&) = default;
+};
+
 [[nodiscard]] boost::json::value to_json(const TuningView& tuning);
 [[nodiscard]] Result<TuningView> read_tuning_view(const boost::json::value& document);
 [[nodiscard]] boost::json::value to_json(const TuningChange& change);

@@ -163,7 +163,10 @@ TEST(NodeJson, ComesBackTheSame) {
   status.profiles = {{"1g.5gb", 4864, 7, {{"A100-40GB", 1, 1, 4864, 7}}}};
   status.user.jobs = {3, 10'000};
   status.user.log_bytes = {1ULL << 40U, {}};
+  status.tuning_differences = {{"queue", "fcfs", "largest-memory", false},
+                               {"threshold", "0.5", "0.6", true}};
   EXPECT_EQ(to_json(*read_status_view(to_json(status))), to_json(status));
+  EXPECT_EQ(read_status_view(to_json(status))->tuning_differences, status.tuning_differences);
   EXPECT_EQ(read_status_view(to_json(status))->profiles.at(0).models.at(0).max_instances, 7U);
   EXPECT_FALSE(read_gpu_view(json::object{{"index", "x"}}).has_value());
   EXPECT_FALSE(read_status_view(json::object{}).has_value());

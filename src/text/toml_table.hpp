@@ -53,6 +53,7 @@ class TomlTable {
 
   [[nodiscard]] toml::source_position where() const { return where_; }
   [[nodiscard]] toml::source_position where(std::string_view key) const;
+  [[nodiscard]] bool has(std::string_view key) const { return table_->contains(key); }
 
   // Adds a finding for every other key.
   void allow_only(std::span<const std::string> keys) const;

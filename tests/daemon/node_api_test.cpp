@@ -11,12 +11,14 @@
 
 #include "base/text.hpp"
 #include "node.hpp"
+#include "store/store.hpp"
 
 namespace tangram::tests {
 namespace {
 
 namespace json = boost::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kForever = "exec sleep 1000";
 
@@ -101,12 +103,46 @@ TEST(NodeApi, TuningAppliesAtOnceAndOutlivesARestart) {
   node.start();
   EXPECT_EQ(text(node.call("GET", "/v1/tuning"), "threshold"), "0.5");
   EXPECT_EQ(text(node.call("GET", "/v1/tuning"), "window"), "22:00-06:00");
-  // A changed configuration file overrides the tuning.
+  // A changed configuration file overrides the keys that it sets, and no others.
   node.folder().write("tangram.toml", "[scheduler]\nthreshold = \"0.6\"\n");
   node.reload();
   eventually("the file has been read",
              [&] { return text(node.call("GET", "/v1/tuning"), "threshold") == "0.6"; });
-  EXPECT_EQ(text(node.call("GET", "/v1/tuning"), "window"), "");
+  EXPECT_EQ(text(node.call("GET", "/v1/tuning"), "window"), "22:00-06:00");
+}
+
+// The store of an earlier version whose defaults were others: it kept the whole configuration that
+// it had applied last, also keys that the file did not set.
+TEST(NodeApi, TuningSurvivesAnUpgradeWithOtherDefaults) {
+  Node node({.config = "[scheduler]\nplacement = \"best-fit\"\n"});
+  node.start();
+  node.tangram({"tune", "queue=fcfs", "threshold=0.5", "placement=first-fit"});
+  node.stop();
+  {
+    auto store = store::Store::open(node.state_dir() + "/tangram.db", {});
+    ASSERT_TRUE(store) << store.error().message;
+    store::Changes changes;
+    changes.scheduler.rest = (*store)->scheduler()->rest;
+    changes.facts["tuning"] =
+        R"({"threshold":"0.3","placement":"best-fit","migration":"both","queue":"largest-memory",)"
+        R"("most_moves":4,"cooldown":"1m","gain":"0","window":null,"protect_head":true})";
+    ASSERT_TRUE((*store)->commit(changes));
+  }
+  node.start();
+  const json::value tuning = node.call("GET", "/v1/tuning");
+  EXPECT_EQ(text(tuning, "queue"), "fcfs");
+  EXPECT_EQ(text(tuning, "threshold"), "0.5");
+  EXPECT_EQ(text(tuning, "placement"), "first-fit");
+  const std::string status = node.tangram({"status"});
+  EXPECT_THAT(status, HasSubstr("threshold=0.5 (default: 0.4)"));
+  EXPECT_THAT(status, HasSubstr("placement=first-fit (configuration file: best-fit)"));
+}
+
+TEST(NodeApi, StatusNamesNoTuningThatIsAsConfigured) {
+  Node node({.config = "[scheduler]\nthreshold = \"0.3\"\n"});
+  node.start();
+  EXPECT_TRUE(node.call("GET", "/v1/status").at("tuning_differences").as_array().empty());
+  EXPECT_THAT(node.tangram({"status"}), Not(HasSubstr("(default: ")));
 }
 
 TEST(NodeApi, AHeldJobWaitsForItsRelease) {

@@ -45,6 +45,16 @@ std::string limits_text(const api::UserUse& user) {
   return all;
 }
 
+// "queue=fcfs (default: backfill), threshold=0.5 (configuration file: 0.6)"; empty: as configured.
+std::string differences_text(const std::vector<api::TuningDifference>& differences) {
+  std::string all;
+  for (const api::TuningDifference& each : differences) {
+    all += cat(all.empty() ? "" : ", ", each.key, "=", each.value,
+               each.in_file ? " (configuration file: " : " (default: ", each.expected, ")");
+  }
+  return all;
+}
+
 void print_status(const api::StatusView& s, Output& out) {
   out.line(cat(out.paint(cat("tangramd ", terminal_safe(s.version)), Style::kBold), "  process ",
                s.pid, ", since ", local_text(s.since), s.emulated ? "  (emulated GPUs)" : ""));
@@ -65,6 +75,7 @@ void print_status(const api::StatusView& s, Output& out) {
   add("GPUs", cat(s.gpus, s.driver.empty() ? "" : ", driver ", s.driver));
   add("policies", cat("placement ", s.placement, ", migration ", s.migration, ", queue ", s.queue,
                       ", threshold ", s.threshold));
+  add("tuning", differences_text(s.tuning_differences));
   add("your limits", limits_text(s.user));
   add("store", s.store, s.store == "ok" ? Style::kGood : Style::kBad);
   facts.print(out);

@@ -149,18 +149,37 @@ void read_device(const Section& in, Config& config) {
   if (config.observe_every < std::chrono::milliseconds(100)) {
     in.add_error("observe_every", "must be at least 100ms");
   }
-  if (in.table().where("fatal_xids") == in.table().where()) return;  // not set
+  if (!in.table().has("fatal_xids")) return;
   config.fatal_xids.clear();
   for (const int xid : in.table().numbers_or_none("fatal_xids", {0, 100'000})) {
     config.fatal_xids.insert(static_cast<std::uint64_t>(xid));
   }
 }
 
+// The keys of `tuning` that the table sets.
+api::TuningChange keys_set(const text::TomlTable& table, const api::TuningView& tuning) {
+  api::TuningChange set;
+  const auto take = [&](const char* key, const auto& value, auto& in_file) {
+    if (table.has(key)) in_file = value;
+  };
+  take("threshold", tuning.threshold, set.threshold);
+  take("placement", tuning.placement, set.placement);
+  take("migration", tuning.migration, set.migration);
+  take("queue", tuning.queue, set.queue);
+  take("most_moves", tuning.most_moves, set.most_moves);
+  take("cooldown", tuning.cooldown, set.cooldown);
+  take("gain", tuning.gain, set.gain);
+  take("window", tuning.window, set.window);
+  take("protect_head", tuning.protect_head, set.protect_head);
+  return set;
+}
+
 void read_scheduler(const Section& in, Config& config) {
   in.allow({"threshold", "placement", "migration", "queue", "most_moves", "cooldown", "gain",
             "window", "protect_head"});
   core::Tuning& tuning = config.tuning;
-  in.keep("threshold", core::Threshold::parse(in.table().text_or("threshold", "0.4")),
+  in.keep("threshold",
+          core::Threshold::parse(in.table().text_or("threshold", tuning.threshold.text())),
           tuning.threshold);
   in.read("placement", tuning.placement);
   in.read("migration", tuning.migration);
@@ -175,9 +194,13 @@ void read_scheduler(const Section& in, Config& config) {
   auto cooldown = std::chrono::duration_cast<std::chrono::milliseconds>(tuning.restraint.cooldown);
   in.read("cooldown", cooldown);
   tuning.restraint.cooldown = cooldown;
-  in.keep("gain", parse_gain(in.table().text_or("gain", "0")), tuning.restraint.smallest_gain_ppm);
-  in.keep("window", parse_window(in.table().text_or("window", "")), tuning.restraint.window);
-  in.read("protect_head", tuning.restraint.protect_head);
+  core::Restraint& restraint = tuning.restraint;
+  in.keep("gain", parse_gain(in.table().text_or("gain", gain_text(restraint.smallest_gain_ppm))),
+          restraint.smallest_gain_ppm);
+  in.keep("window", parse_window(in.table().text_or("window", window_text(restraint.window))),
+          restraint.window);
+  in.read("protect_head", restraint.protect_head);
+  config.tuning_in_file = keys_set(in.table(), view_of(tuning));
 }
 
 void read_jobs(const Section& in, Config& config) {

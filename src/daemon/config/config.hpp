@@ -9,8 +9,10 @@
 #include <set>
 #include <string>
 
+#include "api/tuning.hpp"
 #include "base/error.hpp"
 #include "core/tuning.hpp"
+#include "daemon/engine/default_tuning.hpp"
 #include "store/store.hpp"
 
 namespace tangram::daemon {
@@ -77,7 +79,8 @@ struct Config {
   std::set<std::uint64_t> fatal_xids = {46, 48,  62,  64,  74,  79,  92,
                                         95, 109, 119, 120, 136, 140, 143};
   // [scheduler]
-  core::Tuning tuning;
+  core::Tuning tuning = default_tuning();  // of a new store: the defaults and the file's keys
+  api::TuningChange tuning_in_file;        // only the keys that the file sets
   // [jobs]
   std::chrono::milliseconds grace{10'000};
   std::chrono::milliseconds start_time{30'000};

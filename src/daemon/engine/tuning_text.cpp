@@ -7,9 +7,12 @@
 #include <utility>
 
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
+#include "daemon/engine/default_tuning.hpp"
 #include "policies/registry.hpp"
 
 namespace tangram::daemon {
@@ -38,6 +41,14 @@ std::optional<int> minutes_of(std::string_view time) {
 std::string time_text(std::int32_t seconds) {
   const auto two = [](std::int32_t n) { return cat(n < 10 ? "0" : "", n); };
   return cat(two(seconds / 3600), ":", two(seconds / 60 % 60));
+}
+
+// The value of a key as `tangram tune` takes it.
+std::string setting_text(const boost::json::value& value) {
+  const bool is_empty = value.is_null() || (value.is_string() && value.get_string().empty());
+  if (is_empty) return "always";  // only a window can be empty
+  if (value.is_string()) return std::string(value.get_string().c_str());
+  return boost::json::serialize(value);
 }
 
 Error prefix_key(std::string_view key, Error error) {
@@ -94,11 +105,47 @@ std::string changes_text(const core::Tuning& from, const core::Tuning& to) {
   std::string text;
   for (const auto& [key, value] : after.as_object()) {
     if (before.at(key) == value) continue;
-    const std::string new_value =
-        value.is_string() ? std::string(value.get_string().c_str()) : boost::json::serialize(value);
-    text += cat(text.empty() ? "" : ", ", std::string_view(key), "=", new_value);
+    text += cat(text.empty() ? "" : ", ", std::string_view(key), "=", setting_text(value));
   }
   return text;
+}
+
+std::string applied_text(const api::TuningChange& file) {
+  return boost::json::serialize(api::to_json(file));
+}
+
+api::TuningChange not_yet_applied(const api::TuningChange& file, const std::string& applied) {
+  boost::system::error_code failed;
+  const boost::json::value before = boost::json::parse(applied, failed);
+  if (failed || !before.is_object()) return file;
+  boost::json::object changed;
+  const boost::json::value keys = api::to_json(file);
+  for (const auto& [key, value] : keys.as_object()) {
+    const boost::json::value* last = before.get_object().if_contains(key);
+    if (last == nullptr || setting_text(*last) != setting_text(value)) changed[key] = value;
+  }
+  if (changed.empty()) return {};
+  const auto change = api::read_tuning_change(changed);
+  CHECK(change.has_value());  // a part of a change is one
+  return *change;
+}
+
+std::vector<api::TuningDifference> differences(const core::Tuning& tuning,
+                                               const api::TuningChange& file) {
+  const auto wanted = apply_change(default_tuning(), file);
+  CHECK(wanted.has_value());  // checked when the configuration was read
+  const boost::json::value expected = api::to_json(view_of(*wanted));
+  const boost::json::value in_force = api::to_json(view_of(tuning));
+  const boost::json::value in_file = api::to_json(file);
+  std::vector<api::TuningDifference> found;
+  for (const auto& [key, value] : in_force.as_object()) {
+    if (expected.at(key) == value) continue;
+    found.push_back({.key = std::string(key),
+                     .value = setting_text(value),
+                     .expected = setting_text(expected.at(key)),
+                     .in_file = in_file.as_object().contains(key)});
+  }
+  return found;
 }
 
 Result<core::Tuning> apply_change(core::Tuning tuning, const api::TuningChange& change) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/tuning.hpp"
 #include "base/error.hpp"
@@ -18,6 +19,17 @@ namespace tangram::daemon {
 [[nodiscard]] std::string gain_text(std::int64_t ppm);
 
 [[nodiscard]] api::TuningView view_of(const core::Tuning& tuning);
+// The keys of `file`, as a JSON object, for keeping what was applied.
+[[nodiscard]] std::string applied_text(const api::TuningChange& file);
+// The part of `file`, the keys that the configuration file sets, that was not applied yet.
+// `applied`: applied_text() of the file that was applied last. Earlier versions kept all keys
+// there, also those that the file did not set; an unchanged file is recognized all the same.
+[[nodiscard]] api::TuningChange not_yet_applied(const api::TuningChange& file,
+                                                const std::string& applied);
+// The keys in which `tuning` is not what `file` or, for keys that it does not set,
+// default_tuning() says.
+[[nodiscard]] std::vector<api::TuningDifference> differences(const core::Tuning& tuning,
+                                                             const api::TuningChange& file);
 // The keys that differ, with the values of `to`: "threshold=0.5, queue=fcfs".
 [[nodiscard]] std::string changes_text(const core::Tuning& from, const core::Tuning& to);
 // `tuning` with `change` applied; the error names the key.

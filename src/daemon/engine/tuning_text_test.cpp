@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/engine/default_tuning.hpp"
+
 namespace tangram::daemon {
 namespace {
 
@@ -49,6 +51,41 @@ TEST(TuningText, ErrorsNameTheKey) {
   EXPECT_TRUE(error_of({.gain = "much"}).starts_with("gain: "));
   EXPECT_TRUE(error_of({.window = "25:00-01:00"}).starts_with("window: "));
   EXPECT_TRUE(error_of({.window = "22:00"}).starts_with("window: "));
+}
+
+TEST(TuningText, OfTheFileOnlyChangedKeysAreApplied) {
+  const api::TuningChange file{.threshold = "0.5", .queue = "fcfs", .window = ""};
+  EXPECT_EQ(not_yet_applied(file, ""), file);
+  EXPECT_EQ(not_yet_applied(file, applied_text(file)), api::TuningChange{});
+  EXPECT_EQ(not_yet_applied(file, applied_text({.threshold = "0.4", .window = ""})),
+            (api::TuningChange{.threshold = "0.5", .queue = "fcfs"}));
+  EXPECT_EQ(not_yet_applied({}, applied_text(file)), api::TuningChange{});  // keys removed
+}
+
+// What earlier versions kept: every key, also those that the file did not set.
+TEST(TuningText, AnUnchangedFileOfAnEarlierVersionIsNotAppliedAgain) {
+  const std::string kept =
+      R"({"threshold":"0.4","placement":"paper","migration":"both","queue":"fcfs","most_moves":4,)"
+      R"("cooldown":"1m","gain":"0","window":null,"protect_head":true})";
+  EXPECT_EQ(not_yet_applied({}, kept), api::TuningChange{});
+  EXPECT_EQ(
+      not_yet_applied({.queue = "fcfs", .cooldown = std::chrono::seconds(60), .window = ""}, kept),
+      api::TuningChange{});
+  EXPECT_EQ(not_yet_applied({.queue = "largest-memory"}, kept),
+            api::TuningChange{.queue = "largest-memory"});
+}
+
+TEST(TuningText, DifferencesAreFromTheFileElseFromTheDefault) {
+  EXPECT_TRUE(differences(default_tuning(), {}).empty());
+  core::Tuning tuning = default_tuning();
+  tuning.threshold = *core::Threshold::parse("0.5");
+  tuning.placement = "best-fit";
+  tuning.restraint.window = {.from_s = 3600, .to_s = 7200};
+  const api::TuningChange file{.threshold = "0.6", .placement = "best-fit"};
+  const std::vector<api::TuningDifference> expected = {
+      {.key = "threshold", .value = "0.5", .expected = "0.6", .in_file = true},
+      {.key = "window", .value = "01:00-02:00", .expected = "always", .in_file = false}};
+  EXPECT_EQ(differences(tuning, file), expected);
 }
 
 }  // namespace

@@ -16,11 +16,9 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <boost/json/serialize.hpp>
 #include <spdlog/spdlog.h>
 #include <systemd/sd-daemon.h>
 
-#include "base/check.hpp"
 #include "base/text.hpp"
 #include "daemon/endpoints/endpoints.hpp"
 #include "daemon/engine/engine.hpp"
@@ -38,7 +36,6 @@
 #include "http/server/server.hpp"
 #include "os/boot_id.hpp"
 #include "os/install_paths.hpp"
-#include "policies/registry.hpp"
 #include "store/wal_sync.hpp"
 
 namespace tangram::daemon {
@@ -255,26 +252,19 @@ Result<void> Daemon::open_movers() {
   return {};
 }
 
-// Applies the configured tuning if it has changed since it was last applied; otherwise the tuning
-// set at run time stays.
+// Applies the keys of the configuration file that have changed since they were last applied. Keys
+// that the file does not set stay as they are, whatever the default is.
 void Daemon::apply_configured_tuning() {
-  const std::string configured = boost::json::serialize(api::to_json(view_of(config_.tuning)));
+  const std::string in_file = applied_text(config_.tuning_in_file);
   if (applied_tuning_.empty()) {
     const auto& facts = parts_->engine->facts();
     if (const auto at = facts.find("tuning"); at != facts.end()) applied_tuning_ = at->second;
   }
-  if (configured == applied_tuning_) return;
-  applied_tuning_ = configured;
-  const auto policies = policies::find_policies(config_.tuning);
-  CHECK(policies.has_value());  // checked when the configuration was read
-  const bool is_current = parts_->engine->scheduler().node().tuning() == config_.tuning;
-  const auto note = [configured](JobTable& records) { records.set_fact("tuning", configured); };
-  if (is_current) {
-    parts_->engine->post(Input{.event = core::WakeUp{}, .edit_rows = note});
-  } else {
-    parts_->engine->post(
-        Input{.event = core::TuningChanged{config_.tuning, *policies}, .edit_rows = note});
-  }
+  if (in_file == applied_tuning_) return;
+  const auto change = not_yet_applied(config_.tuning_in_file, applied_tuning_);
+  applied_tuning_ = in_file;
+  parts_->api->apply_configured_tuning(
+      change, [in_file](JobTable& records) { records.set_fact("tuning", in_file); });
 }
 
 void Daemon::await_signal() {
@@ -313,6 +303,7 @@ void Daemon::reload() {
   set_log_level(next->log_level);
   config_.log_level = next->log_level;
   config_.tuning = next->tuning;
+  config_.tuning_in_file = next->tuning_in_file;
   config_.fatal_xids = next->fatal_xids;
   config_.retention = next->retention;
   config_.lost_found_days = next->lost_found_days;

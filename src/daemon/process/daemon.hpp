@@ -57,7 +57,7 @@ class Daemon {
   Config config_;
   std::optional<std::string> config_path_;
   FdLimit fd_limit_ = {};
-  std::string applied_tuning_;  // the configuration's, as JSON, when it was last applied
+  std::string applied_tuning_;  // applied_text() of the file that was applied last
   std::unique_ptr<Parts> parts_;
 };
 

@@ -79,6 +79,7 @@ struct ApiService::Parts {
         metrics(loop, engine, hardware, endpoints, views, access),
         audit(std::move(the_audit)) {
     access.restrict_submission(config.only_admins_submit);
+    views.set_tuning_in_file(config.tuning_in_file);
     engine.set_hooks(metrics.engine_hooks());
     engine.set_on_events(
         [this](const std::vector<store::EventRow>& rows) { events.publish(rows); });
@@ -231,7 +232,13 @@ void ApiService::forget_logs(const std::vector<std::uint32_t>& runs) {
 
 Leases& ApiService::leases() { return parts_->leases; }
 
+void ApiService::apply_configured_tuning(const api::TuningChange& change,
+                                         std::function<void(JobTable&)> edit_rows) {
+  parts_->node.apply_configured_tuning(change, std::move(edit_rows));
+}
+
 void ApiService::reload(const Config& config) {
+  parts_->views.set_tuning_in_file(config.tuning_in_file);
   parts_->access.set_group(config.admins);
   parts_->access.restrict_submission(config.only_admins_submit);
   parts_->limits.set(config.limits);

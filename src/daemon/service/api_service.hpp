@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,7 @@ class io_context;
 namespace tangram::daemon {
 
 class Engine;
+class JobTable;
 class Hardware;
 class Leases;
 class Endpoints;
@@ -42,6 +44,9 @@ class ApiService {
   void on_jobs_changed(const std::vector<std::uint64_t>& jobs);
   // Call with runs whose folders are removed: their logs no longer count.
   void forget_logs(const std::vector<std::uint32_t>& runs);
+  // Changes the tuning as the configuration file says, with `edit_rows` in the same transaction.
+  void apply_configured_tuning(const api::TuningChange& change,
+                               std::function<void(JobTable&)> edit_rows);
   // Applies changes of the admins' group, limits and leases.
   void reload(const Config& config);
 

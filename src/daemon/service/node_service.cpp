@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
 #include "daemon/access/problems.hpp"
 #include "daemon/access/user_cache.hpp"
@@ -139,31 +140,55 @@ void NodeService::tune(const http::Caller& caller, const api::TuningChange& chan
     reply(std::unexpected(may.error()));
     return;
   }
-  // Based on the tuning requested last, which may not be durable yet, so that concurrent changes
-  // are all applied.
-  const core::Tuning& base =
-      pending_tunings_ > 0 ? last_tuning_ : engine_.scheduler().node().tuning();
-  const auto tuning = apply_change(base, change);
+  const auto tuning = apply_change(last_tuning(), change);
   const auto policies = tuning ? policies::find_policies(*tuning) : std::unexpected(tuning.error());
   if (!policies) {
     const std::string& why = policies.error().message;
     reply(std::unexpected(unservable(why.ends_with('.') ? why : why + ".")));
     return;
   }
-  last_tuning_ = *tuning;
+  post_tuning(*tuning, Input{.event = core::TuningChanged{*tuning, *policies},
+                             .done =
+                                 [tuning = *tuning, reply](const Result<void>& result) {
+                                   if (result) {
+                                     reply(view_of(tuning));
+                                   } else {
+                                     reply(std::unexpected(unavailable(result.error().message)));
+                                   }
+                                 },
+                             .may_be_refused = true,
+                             .requested_by = user_name(caller.uid)});
+}
+
+void NodeService::apply_configured_tuning(const api::TuningChange& change,
+                                          std::function<void(JobTable&)> edit_rows) {
+  const core::Tuning& base = last_tuning();
+  const auto tuning = apply_change(base, change);
+  CHECK(tuning.has_value());  // checked when the configuration was read
+  if (*tuning == base) {
+    engine_.post(Input{.event = core::WakeUp{}, .edit_rows = std::move(edit_rows)});
+    return;
+  }
+  const auto policies = policies::find_policies(*tuning);
+  CHECK(policies.has_value());
+  post_tuning(*tuning, Input{.event = core::TuningChanged{*tuning, *policies},
+                             .edit_rows = std::move(edit_rows)});
+}
+
+// The tuning requested last, which may not be durable yet, so that concurrent changes are all
+// applied.
+const core::Tuning& NodeService::last_tuning() const {
+  return pending_tunings_ > 0 ? last_tuning_ : engine_.scheduler().node().tuning();
+}
+
+void NodeService::post_tuning(const core::Tuning& tuning, Input input) {
+  last_tuning_ = tuning;
   ++pending_tunings_;
-  engine_.post(Input{.event = core::TuningChanged{*tuning, *policies},
-                     .done =
-                         [this, tuning = *tuning, reply](const Result<void>& result) {
-                           --pending_tunings_;
-                           if (result) {
-                             reply(view_of(tuning));
-                           } else {
-                             reply(std::unexpected(unavailable(result.error().message)));
-                           }
-                         },
-                     .may_be_refused = true,
-                     .requested_by = user_name(caller.uid)});
+  input.done = [this, done = std::move(input.done)](const Result<void>& result) {
+    --pending_tunings_;
+    if (done) done(result);
+  };
+  engine_.post(std::move(input));
 }
 
 }  // namespace tangram::daemon

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "daemon/access/access.hpp"
 #include "daemon/engine/engine.hpp"
@@ -20,12 +21,18 @@ class NodeService {
       : engine_(engine), supervisor_(supervisor), views_(views), access_(access) {}
 
   void register_handlers(http::ApiHandlers& handlers);
+  // Changes the tuning as the configuration file says; the policies it names exist. `edit_rows`
+  // runs in the same transaction, also for an empty change.
+  void apply_configured_tuning(const api::TuningChange& change,
+                               std::function<void(JobTable&)> edit_rows);
 
  private:
   void change_gpu(const http::Caller& caller, std::uint32_t index, http::GpuAction action,
                   const http::Reply<api::GpuView>& reply);
   void tune(const http::Caller& caller, const api::TuningChange& change,
             const http::Reply<api::TuningView>& reply);
+  [[nodiscard]] const core::Tuning& last_tuning() const;
+  void post_tuning(const core::Tuning& tuning, Input input);
   [[nodiscard]] http::Answer<std::vector<api::OrphanView>> orphans(
       const http::Caller& caller) const;
   [[nodiscard]] http::Answer<api::OrphanView> end_orphan(const http::Caller& caller,

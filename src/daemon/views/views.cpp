@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "core/transcript.hpp"
+#include "daemon/engine/tuning_text.hpp"
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "device/gpus.hpp"
@@ -272,6 +273,7 @@ api::StatusView Views::status() const {
   view.migration = tuning.migration;
   view.queue = tuning.queue;
   view.threshold = tuning.threshold.text();
+  view.tuning_differences = differences(tuning, tuning_in_file_);
   view.profiles = profiles();
   return view;
 }

@@ -26,6 +26,9 @@ class Views {
   Views(const Engine& engine, const Hardware& hardware, const Supervisor& supervisor, bool emulated)
       : engine_(engine), hardware_(hardware), supervisor_(supervisor), emulated_(emulated) {}
 
+  // The keys that the configuration file sets; status() names what differs from them.
+  void set_tuning_in_file(const api::TuningChange& tuning) { tuning_in_file_ = tuning; }
+
   // The part of a job that every user may see. `may_read`: include its labels and the full reason
   // of its state, which may name its command or folders.
   [[nodiscard]] api::JobView outline(const store::JobRow& row, bool may_read) const;
@@ -56,6 +59,7 @@ class Views {
   const Hardware& hardware_;
   const Supervisor& supervisor_;
   bool emulated_;
+  api::TuningChange tuning_in_file_;
   api::WallTime since_ = Clock::wall();
 };
 
