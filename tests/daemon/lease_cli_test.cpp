@@ -59,6 +59,14 @@ TEST_F(LeaseCli, TheCommandHasTheInstanceAndGivesItsExitCode) {
   expect_none_open();
 }
 
+TEST_F(LeaseCli, OptionsEndAtTheCommand) {
+  EXPECT_EQ(
+      run({"lease", "-p", "1g.5gb", "/bin/sh", "-c", "echo $0 $1; exit 5", "--name", "-q"}, 5),
+      "--name -q\n");
+  EXPECT_THAT(run({"lease", "/bin/sh", "-p", "1g.5gb"}, 125), HasSubstr("before '/bin/sh'"));
+  expect_none_open();
+}
+
 TEST_F(LeaseCli, ExitCodesAreThoseOfAShell) {
   EXPECT_THAT(run({"lease", "-p", "1g.5gb", "--", "/nonexistent"}, 127),
               HasSubstr("cannot run /nonexistent: No such file"));

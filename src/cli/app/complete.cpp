@@ -6,16 +6,10 @@
 #include <CLI/CLI.hpp>
 
 #include "base/text.hpp"
+#include "cli/app/command_words.hpp"
 
 namespace tangram::cli {
 namespace {
-
-const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (verb->get_name() == name) return verb;
-  }
-  return nullptr;
-}
 
 // The placeholder of an option's value ("PROFILE"), or the name of a positional argument.
 std::string value_name(const CLI::Option& option) {
@@ -44,7 +38,7 @@ struct Cursor {
   const CLI::App* verb;
   const CLI::Option* option = nullptr;  // the option whose value comes next
   std::size_t arguments = 0;            // positional arguments so far
-  bool command = false;                 // after "--": the user's own command line
+  bool command = false;                 // behind "--" or in the user's own command
 };
 
 Cursor locate(const CLI::App& root, const std::vector<std::string>& words) {
@@ -61,6 +55,8 @@ Cursor locate(const CLI::App& root, const std::vector<std::string>& words) {
       cursor.option = needs_value ? option : nullptr;
     } else if (const CLI::App* verb = find_verb(*cursor.verb, word)) {
       cursor = {verb};
+    } else if (runs_command(*cursor.verb)) {
+      cursor.command = true;
     } else {
       ++cursor.arguments;
     }

@@ -76,6 +76,14 @@ TEST_F(Complete, NothingAfterTwoDashes) {
   EXPECT_THAT(words({}), IsEmpty());
 }
 
+// The words of a command are not Tangram's: the shell completes files.
+TEST_F(Complete, NothingBehindTheFirstWordOfACommand) {
+  EXPECT_THAT(words({"run", "-p", "1g.5gb", "ls", "--q"}), IsEmpty());
+  EXPECT_THAT(words({"run", "--quiet", "python", ""}), IsEmpty());
+  EXPECT_THAT(words({"lease", "bash", "l"}), IsEmpty());
+  EXPECT_THAT(words({"run", "-p", "1g.5gb", "--q"}), ElementsAre("--quiet"));
+}
+
 TEST_F(Complete, ValuesOnlyAfterTheEqualsSign) {
   EXPECT_THAT(words({"tune", "q"}), ElementsAre("queue="));
   EXPECT_THAT(words({"tune", "queue="}), ElementsAre("queue=fifo"));

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "cli/app/command_words.hpp"
 #include "cli/app/complete.hpp"
 #include "cli/app/help.hpp"
 #include "cli/client/watch.hpp"
@@ -201,7 +202,7 @@ void build(CLI::App& root, Command& command) {
       "Run `tangram VERB --help` for options and examples, or\n"
       "`tangram man VERB | man -l -` for the manual page.\n"
       "Example:\n"
-      "  tangram run -p 1g.5gb -- nvidia-smi -L\n"
+      "  tangram run -p 1g.5gb nvidia-smi -L\n"
       "Exit codes: 0 success, 1 failure, 2 invalid command line or input. `run`,\n"
       "`lease`, `wait` and `submit --wait` exit with the code of the command, 124 after\n"
       "a timeout and 125 if Tangram could not run it.");
@@ -212,19 +213,16 @@ bool is_bracketed(std::string_view argument) {
   return argument.starts_with('[') && argument.ends_with(']');
 }
 
-// Moves what follows "--" to command.trailing: the user's command line, for verbs that run one.
-// Returns the number of arguments that are left for Tangram.
-int cut_at_dashes(int argc, const char* const* argv, Command& command) {
-  constexpr std::string_view kRunners[] = {"submit", "run", "lease"};
-  if (argc < 2 || std::ranges::find(kRunners, std::string_view(argv[1])) == std::end(kRunners)) {
-    return argc;
-  }
-  for (int i = 2; i < argc; ++i) {
-    if (std::string_view(argv[i]) != "--") continue;
-    command.trailing.assign(argv + i + 1, argv + argc);
-    return i;
-  }
-  return argc;
+// Moves the user's command to command.trailing, for verbs that run one. Returns the number of
+// arguments that are left for Tangram.
+int cut_at_command(const CLI::App& root, int argc, const char* const* argv, Command& command) {
+  if (argc < 2) return argc;
+  const CLI::App* verb = find_verb(root, argv[1]);
+  if (verb == nullptr || !runs_command(*verb)) return argc;
+  const std::span words(argv + 2, argv + argc);
+  const CommandWords found = find_command(*verb, words);
+  command.trailing.assign(words.begin() + static_cast<std::ptrdiff_t>(found.begin), words.end());
+  return 2 + static_cast<int>(found.options_end);
 }
 
 // Answers completion scripts. Not a verb, because CLI11 would reject the partial command line.
@@ -248,14 +246,14 @@ int run_unguarded(int argc, const char* const* argv) {
     rewritten.push_back("--help");
     argv = rewritten.data();
   }
-  argc = cut_at_dashes(argc, argv, command);
+  CLI::App app("Schedule jobs onto the slices of NVIDIA MIG GPUs.");
+  build(app, command);
+  argc = cut_at_command(app, argc, argv, command);
   for (const char* argument : std::span(argv, static_cast<std::size_t>(argc))) {
     if (!is_bracketed(argument)) continue;
     return fail(kExitBadInput, cat("unexpected argument ", tangram::quoted(argument),
                                    "; pass list items as separate arguments."));
   }
-  CLI::App app("Schedule jobs onto the slices of NVIDIA MIG GPUs.");
-  build(app, command);
   command.root = &app;
   try {
     app.parse(argc, argv);

@@ -21,7 +21,7 @@ struct Command {
   bool json = false;
   const CLI::App* root = nullptr;                  // the tree of verbs
   std::string typed;                               // the whole command line, for reports
-  std::vector<std::string> trailing;               // the words after "--": the user's command
+  std::vector<std::string> trailing;               // the user's command, of verbs that run one
   std::function<Result<void>(Output&)> run;        // empty: no verb was named
   int exit_code = 0;                               // after success, e.g. that of a job
   std::optional<int> failure_code;                 // after an error, instead of 1 or 2

@@ -12,6 +12,7 @@
 #include "cli/client/daemon_link.hpp"
 #include "cli/client/job_text.hpp"
 #include "cli/client/log_copy.hpp"
+#include "cli/client/missing_size.hpp"
 #include "cli/client/user_number.hpp"
 #include "cli/leases/lease_run.hpp"
 #include "cli/leases/lease_verbs.hpp"
@@ -60,10 +61,11 @@ Result<void> set_times(const LeaseOptions& o, api::LeaseRequest& request) {
   return set_time("--linger", o.linger, request.linger, api::parse_duration);
 }
 
-Result<void> set_need(const LeaseOptions& o, api::LeaseRequest& request) {
-  if (o.profile.empty() == o.gpu_memory.empty()) {
-    return invalid(
-        "no instance size given: use --profile (e.g. 2g.10gb) or --gpu-memory (e.g. 8GiB).");
+Result<void> set_need(const LeaseOptions& o, const std::vector<std::string>& command,
+                      api::LeaseRequest& request) {
+  if (o.profile.empty() && o.gpu_memory.empty()) return std::unexpected(missing_size(command));
+  if (!o.profile.empty() && !o.gpu_memory.empty()) {
+    return invalid("--profile and --gpu-memory exclude each other.");
   }
   request.profile = o.profile;
   if (o.gpu_memory.empty()) return {};
@@ -82,7 +84,7 @@ std::string generated_key() {
 Result<api::LeaseRequest> request_of(const LeaseOptions& o,
                                      const std::vector<std::string>& command) {
   api::LeaseRequest request;
-  if (auto ok = set_need(o, request); !ok) return std::unexpected(ok.error());
+  if (auto ok = set_need(o, command, request); !ok) return std::unexpected(ok.error());
   if (auto ok = set_times(o, request); !ok) return std::unexpected(ok.error());
   if (request.ttl == api::kNoEnd && o.key.empty()) {
     return invalid("--ttl none requires --key, with which the lease is released.");
@@ -167,10 +169,10 @@ Result<void> keep(const api::LeaseView& lease, const boost::json::value& documen
 
 Result<void> lease_and_run(const LeaseOptions& options, Command& command, Output& out) {
   if (options.keep != command.trailing.empty()) {
-    return invalid(options.keep
-                       ? "--keep cannot be used with a command."
-                       : "no command given: put it after --, or use --keep to acquire the lease "
-                         "only.");
+    return invalid(
+        options.keep ? "--keep cannot be used with a command."
+                     : "no command given: put it behind the options, or use --keep to acquire the "
+                       "lease only.");
   }
   const auto request = request_of(options, command.trailing);
   if (!request) return std::unexpected(request.error());
@@ -230,8 +232,10 @@ void add_lease(Verb& app, Command& command) {
   add_lease_release(*verb, command);
   verb->footer(
       "Examples:\n"
-      "  tangram lease -p 1g.5gb --wait 10m -- python train.py\n"
+      "  tangram lease -p 1g.5gb --wait 10m python train.py\n"
+      "  tangram lease -p 1g.5gb bash\n"
       "  tangram lease --keep -p 2g.10gb --ttl 1h --key nightly --json\n"
+      "Options end at the command's first word; -- may precede it.\n"
       "The lease is renewed while the command runs and released when it ends. The exit\n"
       "code is that of the command: 128 plus the signal that ended it, 126 or 127 if it\n"
       "cannot be started. 125: no lease was granted; 75: none for now, try again later.");
