@@ -135,7 +135,12 @@ TEST(NodeApi, TuningSurvivesAnUpgradeWithOtherDefaults) {
   EXPECT_EQ(text(tuning, "placement"), "first-fit");
   const std::string status = node.tangram({"status"});
   EXPECT_THAT(status, HasSubstr("threshold=0.5 (default: 0.4)"));
-  EXPECT_THAT(status, HasSubstr("placement=first-fit (configuration file: best-fit)"));
+  EXPECT_THAT(status, HasSubstr("placement=first-fit"));
+  const json::value placement{
+      {"key", "placement"}, {"value", "first-fit"}, {"expected", "best-fit"}, {"source", "file"}};
+  const json::value differences = node.call("GET", "/v1/status").at("tuning_differences");
+  EXPECT_NE(std::ranges::find(differences.as_array(), placement), differences.as_array().end())
+      << differences;
 }
 
 TEST(NodeApi, StatusNamesNoTuningThatIsAsConfigured) {

@@ -45,12 +45,12 @@ std::string limits_text(const api::UserUse& user) {
   return all;
 }
 
-// "queue=fcfs (default: backfill), threshold=0.5 (configuration file: 0.6)"; empty: as configured.
+// "queue=fcfs (default: backfill), threshold=0.5 (config: 0.6)"; empty: as configured.
 std::string differences_text(const std::vector<api::TuningDifference>& differences) {
   std::string all;
   for (const api::TuningDifference& each : differences) {
     all += cat(all.empty() ? "" : ", ", each.key, "=", each.value,
-               each.in_file ? " (configuration file: " : " (default: ", each.expected, ")");
+               each.in_file ? " (config: " : " (default: ", each.expected, ")");
   }
   return all;
 }
