@@ -40,7 +40,7 @@ void add_job_handlers(http::ApiHandlers& handlers) {
                        const http::IdempotencyKey& key,
                        const http::Reply<http::ApiHandlers::Submitted>& reply) {
     if (request.command.empty() || key.key.size() > 255) std::abort();
-    reply(http::ApiHandlers::Submitted{1, key.key.size() % 2 == 1});
+    reply(http::ApiHandlers::Submitted{1, key.key.size() % 2 == 1, {}});
   };
   handlers.jobs = [](const http::Caller&, const http::JobFilter& filter,
                      const http::Reply<std::vector<api::JobView>>& reply) {
@@ -114,7 +114,7 @@ void add_node_handlers(http::ApiHandlers& handlers) {
   handlers.last_event = returns<std::uint64_t>();
   handlers.events = replies<http::EventPage, std::uint64_t, std::size_t>();
   handlers.metrics = returns<std::string>();
-  handlers.ready = [] { return http::Answer<void>(); };
+  handlers.ready = [] { return http::Answer<std::vector<std::string>>(); };
 }
 
 http::ApiHandlers make_handlers() {

@@ -194,6 +194,7 @@ void write_base(json::object& o, const ExplanationBase& why) {
   o["departures"] = numbers_json(why.departures);
   o["to_come"] = pending_room_json(why.to_come);
   o["pinned"] = numbers_json(why.pinned);
+  o["could_move"] = numbers_json(why.could_move);
   o["leases"] = numbers_json(why.leases);
   o["fits_now"] = json::array(why.fits_now.begin(), why.fits_now.end());
   o["obstacles"] = list_json(why.obstacles, obstacle_json);
@@ -210,6 +211,7 @@ void read_base(Fields& fields, FieldErrors& errors, ExplanationBase& why) {
   why.departures = fields.numbers("departures");
   why.to_come = pending_room_in(fields, errors);
   why.pinned = fields.numbers("pinned");
+  why.could_move = fields.numbers("could_move");
   why.leases = fields.numbers("leases");
   why.fits_now = fields.texts("fits_now", kSentences);
   why.obstacles = list_in(fields, "obstacles", "an obstacle", errors, obstacle_in);

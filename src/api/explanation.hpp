@@ -112,6 +112,8 @@ struct ExplanationBase {
   std::vector<std::uint64_t> departures;
   std::optional<PendingRoomView> to_come;
   std::vector<std::uint64_t> pinned;  // those of `departures` that are never moved
+  // Services whose moves would make room if they allowed moves; empty if moves of others do.
+  std::vector<std::uint64_t> could_move;
   std::vector<std::uint64_t> leases;  // those of all IDs in here that are leases
   std::vector<std::string> fits_now;  // profiles that would fit if no job waited
 

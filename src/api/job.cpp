@@ -26,6 +26,8 @@ EndpointMode endpoint_mode(const JobRequest& request) {
   return request.probe.kind == Probe::Kind::kHttp ? EndpointMode::kHttp : EndpointMode::kTcp;
 }
 
+// The daemon stores every submission with a decision. A job without one was submitted to an earlier
+// version, which moved services with a probe; it keeps that.
 MoveMethod move_method(const JobRequest& request) {
   if (request.move.way) return *request.move.way;
   const bool is_service = request.kind == JobKind::kService;

@@ -80,7 +80,7 @@ enum class MoveMethod : std::uint8_t {
 };
 
 struct MoveOptions {
-  std::optional<MoveMethod> way;  // nullopt: replica for services with a probe, else never
+  std::optional<MoveMethod> way;  // nullopt: the node's default, decided at the submission
   int signal = 10;  // checkpoint: the signal that requests one (SIGUSR1); JSON: "USR1"
   std::chrono::milliseconds deadline{60'000};  // checkpoint: to save the state, and to resume
 

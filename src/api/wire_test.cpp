@@ -233,6 +233,7 @@ TEST(ExplanationJson, ComesBackTheSame) {
                            5}};
   why.to_come = PendingRoomView{{8, 9}, 1, 4};
   why.pinned = {8};
+  why.could_move = {8};
   why.leases = {9};
   why.limit = LimitView{3, 4, 2, 6};
   why.moves = {{"asked", 0, 1, 2, 3, kWhen, kWhen, "rolled-back", "it failed", {}, {}, {}},

@@ -84,8 +84,11 @@ struct WaitingExplanation {
   std::vector<GpuWithout> without;                    // why no GPU can take it now
   std::vector<UnblockingMoves> moves_that_make_room;  // fewest moves first
   std::vector<JobId> departures_that_make_room;       // jobs whose end alone would free a slot
-  std::optional<AwaitedDepartures> to_come = {};      // the one with the fewest jobs
-  std::vector<ProfileName> fits_now = {};             // profiles that could be placed at once
+  // Services that may not be moved, each in moves that would free a slot if it and the others there
+  // allowed it. Empty if moves of others free one.
+  std::vector<JobId> could_move = {};
+  std::optional<AwaitedDepartures> to_come = {};  // the one with the fewest jobs
+  std::vector<ProfileName> fits_now = {};         // profiles that could be placed at once
 };
 inline constexpr std::size_t kMaxUnblockingAlternatives = 5;
 inline constexpr std::size_t kMaxUnblockingMoves = 3;

@@ -106,9 +106,19 @@ bool admitted_without(const Node& node, GpuId g, mig::ProfileIndex profile,
   return mig::within_limits(node.model(g), present, profile);
 }
 
+// A service that may not be moved and could be if it allowed it. Batch jobs must be able to save
+// their state, so consent is not enough.
+bool could_move_with_consent(Job job) {
+  if (job.kind != JobKind::kService || job.allowed_to_move) return false;
+  job.allowed_to_move = true;
+  return could_move(job);
+}
+
+// `with_consent`: as if all services allowed to be moved.
 std::optional<UnblockingMoves> unblocking_moves_at(const Node& node, const Slot& slot,
                                                    mig::ProfileIndex profile,
-                                                   const std::vector<Entry>& jobs, bool only_idle) {
+                                                   const std::vector<Entry>& jobs, bool only_idle,
+                                                   bool with_consent = false) {
   const mig::Model& model = node.model(slot.gpu);
   const mig::SliceMask range = model.range({profile, slot.start});
   Overlay overlay(node);
@@ -116,7 +126,7 @@ std::optional<UnblockingMoves> unblocking_moves_at(const Node& node, const Slot&
   std::vector<InstanceId> gone;
   for (const Entry& e : jobs) {
     const Job& job = node.job(e.job);
-    if (!could_move(job)) return std::nullopt;
+    if (!could_move(job) && !(with_consent && could_move_with_consent(job))) return std::nullopt;
     const auto to = find_other_slot(node, overlay, slot.gpu, range, e.placement.profile, only_idle);
     if (!to) return std::nullopt;
     const MoveKind kind = to->gpu == slot.gpu ? MoveKind::kIntra : MoveKind::kInter;
@@ -153,6 +163,8 @@ class BlockedSlot {
     if (auto unblocking =
             unblocking_moves_at(node_, slot_, placement_.profile, *jobs, only_idle_)) {
       result.moves_that_make_room.push_back(*std::move(unblocking));
+    } else if (unblocking_moves_at(node_, slot_, placement_.profile, *jobs, only_idle_, true)) {
+      add_consenting(*jobs, result.could_move);
     }
   }
 
@@ -161,6 +173,12 @@ class BlockedSlot {
     std::vector<InstanceId> gone;
     for (const Entry& e : without) gone.push_back(e.id);
     return admitted_without(node_, slot_.gpu, placement_.profile, gone);
+  }
+  void add_consenting(const std::vector<Entry>& jobs, std::vector<JobId>& to) const {
+    for (const Entry& e : jobs) {
+      const Job& job = node_.job(e.job);
+      if (could_move_with_consent(job)) to.push_back(job.id);
+    }
   }
   void add_awaited(const std::vector<Entry>& jobs, std::optional<AwaitedDepartures>& best) const {
     if ((best && best->jobs.size() <= jobs.size()) || !admitted(jobs)) return;
@@ -182,9 +200,12 @@ void sort_results(WaitingExplanation& result) {
   if (result.moves_that_make_room.size() > kMaxUnblockingAlternatives) {
     result.moves_that_make_room.resize(kMaxUnblockingAlternatives);
   }
-  std::ranges::sort(result.departures_that_make_room);
-  const auto twice = std::ranges::unique(result.departures_that_make_room);
-  result.departures_that_make_room.erase(twice.begin(), twice.end());
+  for (std::vector<JobId>* jobs : {&result.departures_that_make_room, &result.could_move}) {
+    std::ranges::sort(*jobs);
+    const auto twice = std::ranges::unique(*jobs);
+    jobs->erase(twice.begin(), twice.end());
+  }
+  if (!result.moves_that_make_room.empty()) result.could_move.clear();
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ std::string process_name(const Library& library, unsigned pid) {
 
 // The number of processes can grow between two calls, so the buffer has spare entries, more of them
 // at every try.
-Outcome<std::vector<nvml::ProcessInfo>> process_infos(const Library& library, nvml::Device device,
+template <class List>
+Outcome<std::vector<nvml::ProcessInfo>> process_infos(const List& list, nvml::Device device,
                                                       const std::string& gpu_uuid) {
   constexpr int kTries = 10;
   constexpr unsigned kSpare = 32;
@@ -29,7 +30,7 @@ Outcome<std::vector<nvml::ProcessInfo>> process_infos(const Library& library, nv
   for (int i = 0; i < kTries && code == nvml::kInsufficientSize; ++i) {
     std::vector<nvml::ProcessInfo> infos(capacity);
     unsigned count = capacity;
-    code = library.calls().device_processes(device, &count, infos.data());
+    code = list(device, &count, infos.data());
     if (code == nvml::kSuccess) {
       infos.resize(std::min(count, capacity));
       return infos;
@@ -54,10 +55,24 @@ Process process_of(const Library& library, const nvml::ProcessInfo& info) {
 Outcome<std::vector<Process>> processes(const Library& library, const std::string& gpu_uuid) {
   const Outcome<nvml::Device> device = library.device(gpu_uuid);
   if (!device) return std::unexpected(device.error());
-  const auto infos = process_infos(library, *device, gpu_uuid);
+  const auto infos = process_infos(library.calls().device_processes, *device, gpu_uuid);
   if (!infos) return std::unexpected(infos.error());
   std::vector<Process> found;
   for (const nvml::ProcessInfo& info : *infos) found.push_back(process_of(library, info));
+  return found;
+}
+
+Outcome<std::vector<Process>> all_processes(const Library& library, const std::string& gpu_uuid) {
+  const Outcome<nvml::Device> device = library.device(gpu_uuid);
+  if (!device) return std::unexpected(device.error());
+  auto found = processes(library, gpu_uuid);
+  if (!found) return found;
+  const auto infos = process_infos(library.calls().device_graphics, *device, gpu_uuid);
+  if (!infos) {
+    const bool has_none = infos.error().kind == Failure::Kind::kUnsupported;
+    return has_none ? std::move(found) : std::unexpected(infos.error());
+  }
+  for (const nvml::ProcessInfo& info : *infos) found->push_back(process_of(library, info));
   return found;
 }
 

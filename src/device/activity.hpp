@@ -13,6 +13,9 @@ namespace tangram::device {
 // All compute processes of a GPU, each with its GPU instance.
 [[nodiscard]] Outcome<std::vector<Process>> processes(const Library& library,
                                                       const std::string& gpu_uuid);
+// All compute and graphics processes of a GPU.
+[[nodiscard]] Outcome<std::vector<Process>> all_processes(const Library& library,
+                                                          const std::string& gpu_uuid);
 // The compute processes on one GPU instance.
 [[nodiscard]] Outcome<std::vector<Process>> processes(const Library& library,
                                                       const std::string& gpu_uuid, unsigned gi);

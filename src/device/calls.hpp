@@ -114,6 +114,7 @@ struct Calls {
   TANGRAM_CALL(device_memory, nvmlDeviceGetMemoryInfo);
   TANGRAM_CALL(device_throughput, nvmlDeviceGetPcieThroughput);
   TANGRAM_CALL(device_processes, nvmlDeviceGetComputeRunningProcesses_v3);
+  TANGRAM_CALL(device_graphics, nvmlDeviceGetGraphicsRunningProcesses_v3);
   TANGRAM_CALL(device_fields, nvmlDeviceGetFieldValues);
 
   TANGRAM_CALL(set_mig_mode, nvmlDeviceSetMigMode);

@@ -208,7 +208,7 @@ Outcome<void> check_ready(const Gpu& gpu) {
     return std::unexpected(make_failure(kind, ErrorCode::kUnavailable, std::move(why)));
   };
   if (gpu.health == Health::kLost) return not_ready(Kind::kLost, gpu.trouble);
-  if (gpu.mig != MigMode::kOn) {
+  if (!is_mig_on(gpu)) {
     return not_ready(gpu.mig == MigMode::kUnsupported ? Kind::kUnsupported : Kind::kNotReady,
                      mig_instruction(gpu));
   }

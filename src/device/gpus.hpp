@@ -22,6 +22,15 @@ namespace tangram::device {
 // "on", "pending-off": for people and in JSON.
 [[nodiscard]] std::string_view name_of(MigMode mode);
 
+// Whether instances can exist: MIG is on, even if it will be off after the next reset.
+[[nodiscard]] inline bool is_mig_on(const Gpu& gpu) {
+  return gpu.mig == MigMode::kOn || gpu.mig == MigMode::kPendingOff;
+}
+// Whether the GPU supports MIG and it is off, even if it will be on after the next reset.
+[[nodiscard]] inline bool is_mig_off(const Gpu& gpu) {
+  return gpu.mig == MigMode::kOff || gpu.mig == MigMode::kPendingOn;
+}
+
 [[nodiscard]] Outcome<MigMode> read_mig_mode(const Library& library, nvml::Device device,
                                              const std::string& gpu_uuid);
 

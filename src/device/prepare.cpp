@@ -19,7 +19,8 @@ std::string smi(const Gpu& gpu, std::string_view arguments) {
 std::string lifetime(const Gpu& gpu) {
   return gpu.resetless
              ? "This GPU needs no reset, but MIG mode is lost when the driver is unloaded or "
-               "the machine reboots: enable it at every boot."
+               "the machine reboots: enable it at every boot, or let tangramd do it "
+               "(device.enable_mig)."
              : "This GPU must be reset: stop all processes on it first, also monitoring "
                "(dcgm, nvidia-persistenced). MIG mode then survives reboots.";
 }
@@ -92,6 +93,15 @@ Outcome<Preparation> prepare(const Library& library, const Gpu& gpu) {
     return std::unexpected(failure_of(code, "switch MIG on", gpu.uuid));
   }
   return outcome_of(library, gpu, *device, code == nvml::kSuccess ? status : code);
+}
+
+Outcome<Preparation> prepare_unused(const Library& library, const Gpu& gpu) {
+  auto holders = all_processes(library, gpu.uuid);
+  if (!holders) return std::unexpected(holders.error());
+  if (holders->empty()) return prepare(library, gpu);
+  std::string next =
+      cat("MIG was not switched on on ", gpu.uuid, ": it is in use by ", names_of(*holders), ".");
+  return Preparation{.mode = gpu.mig, .holders = *std::move(holders), .next = std::move(next)};
 }
 
 }  // namespace tangram::device

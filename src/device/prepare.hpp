@@ -22,5 +22,8 @@ struct Preparation {
 
 // Switches MIG on. It stays on; Tangram never switches it off.
 [[nodiscard]] Outcome<Preparation> prepare(const Library& library, const Gpu& gpu);
+// The same without a person: only if the driver lists no process on the GPU. If it does, nothing is
+// changed and `holders` has them.
+[[nodiscard]] Outcome<Preparation> prepare_unused(const Library& library, const Gpu& gpu);
 
 }  // namespace tangram::device

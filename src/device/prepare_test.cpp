@@ -92,6 +92,29 @@ TEST(Prepare, NeverTakesPendingForDone) {
   }
 }
 
+TEST(Prepare, TouchesNoGpuThatIsInUse) {
+  const Node node(off("H100-80GB"));
+  const Gpu gpu = node.gpu();
+  node.occupy(gpu.uuid);
+  const auto refused = prepare_unused(node.library(), gpu);
+  ASSERT_TRUE(refused.has_value()) << refused.error().error.message;
+  EXPECT_EQ(refused->mode, MigMode::kOff);
+  EXPECT_THAT(refused->holders, SizeIs(1));
+  EXPECT_THAT(refused->next, AllOf(HasSubstr("in use by"), HasSubstr("device_test")));
+  EXPECT_EQ(node.gpu().mig, MigMode::kOff);  // not pending either
+  node.leave(gpu.uuid);
+  node.fault("nvmlDeviceGetComputeRunningProcesses=NO_PERMISSION");
+  EXPECT_EQ(prepare_unused(node.library(), gpu).error().kind, Failure::Kind::kNoPermission);
+  node.fault("nvmlDeviceGetGraphicsRunningProcesses=UNKNOWN");
+  EXPECT_FALSE(prepare_unused(node.library(), gpu).has_value());
+  EXPECT_EQ(node.gpu().mig, MigMode::kOff);
+  node.fault("nvmlDeviceGetGraphicsRunningProcesses=NOT_SUPPORTED");
+  const auto prepared = prepare_unused(node.library(), gpu);
+  ASSERT_TRUE(prepared.has_value()) << prepared.error().error.message;
+  EXPECT_EQ(prepared->mode, MigMode::kOn);
+  EXPECT_EQ(node.gpu().mig, MigMode::kOn);
+}
+
 TEST(Prepare, NeedsAResetThatAVirtualMachineCannotMake) {
   const Node node("[[gpu]]\nmodel = \"A100-40GB\"\nmig = false\nin_vm = true\n");
   const auto preparation = prepare(node.library(), node.gpu());

@@ -156,7 +156,8 @@ Return nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, Proc
   return processes("nvmlDeviceGetComputeRunningProcesses", device, count, infos);
 }
 
-Return nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* count, void* /*infos*/) {
+Return nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* count,
+                                                ProcessInfo* /*infos*/) {
   return no_processes("nvmlDeviceGetGraphicsRunningProcesses", device, count);
 }
 Return nvmlDeviceGetGraphicsRunningProcesses_v2(Device device, unsigned* count, void* /*infos*/) {

@@ -28,6 +28,7 @@ Return nvmlDeviceGetArchitecture(Device device, unsigned* architecture);
 Return nvmlDeviceGetMemoryInfo(Device device, Memory* memory);
 Return nvmlDeviceGetPcieThroughput(Device device, unsigned counter, unsigned* kbps);
 Return nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, ProcessInfo* infos);
+Return nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* count, ProcessInfo* infos);
 Return nvmlDeviceGetFieldValues(Device device, int count, FieldValue* values);
 
 Return nvmlDeviceSetMigMode(Device device, unsigned mode, Return* activation_status);

@@ -54,6 +54,9 @@ class TomlTable {
   [[nodiscard]] toml::source_position where() const { return where_; }
   [[nodiscard]] toml::source_position where(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return table_->contains(key); }
+  [[nodiscard]] bool is_flag(std::string_view key) const {
+    return table_->contains(key) && (*table_)[key].is_boolean();
+  }
 
   // Adds a finding for every other key.
   void allow_only(std::span<const std::string> keys) const;

@@ -36,7 +36,8 @@ TEST(FollowLogs, EveryLineOnceWhileAServiceIsMoved) {
   const auto id =
       node.submit("1g.5gb", kTalk,
                   {{"kind", "service"},
-                   {"probe", {{"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}}}});
+                   {"probe", {{"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}}},
+                   {"move", {{"way", "replica"}}}});
   node.await(id, "running");
   BackgroundProcess follower({TANGRAM_BINARY, "logs", "-f", std::to_string(id)},
                              {"TANGRAM_SOCKET=" + node.socket()});

@@ -87,17 +87,6 @@ TEST(Gpus, ARebootTakesACordonedGpuBackIntoService) {
   eventually("it is in service", [&] { return !gpu(node, 0).at("cordoned").as_bool(); });
 }
 
-TEST(Gpus, MigModeIsSwitchedOnAgainAfterARebootOfAHopperNode) {
-  Node node({.emulate = "1xH100-80GB", .config = "[device]\nenable_mig = true\n"});
-  node.start();
-  EXPECT_EQ(node.await(node.submit("1g.10gb", "true"), "over").at("exit_code"), 0);
-  node.stop();
-  node.tangram({"emulate", "reboot"});
-  node.start();
-  EXPECT_EQ(gpu(node, 0).at("mig"), "on");
-  EXPECT_EQ(node.await(node.submit("1g.10gb", "true"), "over").at("exit_code"), 0);
-}
-
 TEST(Gpus, AFailedCreationIsTriedElsewhere) {
   Node node({.config = kQuick});
   node.start();

@@ -265,7 +265,8 @@ TEST(RequestedMove, OfAnOwnerIsRestrainedAndOfAnAdminIsNot) {
                                {{"kind", "service"},
                                 {"directory", "/"},
                                 {"probe", {{"kind", "command"}, {"command", {"true"}}}},
-                                {"endpoint", {{"mode", "none"}}}}));
+                                {"endpoint", {{"mode", "none"}}},
+                                {"move", {{"way", "replica"}}}}));
   ASSERT_EQ(created, 201) << json::serialize(job);
   const auto id = job.at("id").to_number<std::uint64_t>();
   node.await(id, "running");

@@ -36,7 +36,8 @@ class GatedService {
         cat("echo $PORT >> ", node_.at("ports"), "; until [ -e ", node_.at("go"),
             " ]; do sleep 0.01; done; ", "exec env LOAD_MS=1 " TANGRAM_LLM_SERVER);
     const json::object probe{{"kind", "http"}, {"path", "/health"}, {"interval", probe_interval}};
-    job_ = node_.submit("1g.5gb", script, {{"kind", "service"}, {"probe", probe}});
+    job_ = node_.submit("1g.5gb", script,
+                        {{"kind", "service"}, {"probe", probe}, {"move", {{"way", "replica"}}}});
   }
 
   Node& node() { return node_; }

@@ -30,7 +30,8 @@ ServiceNode::ServiceNode(NodeOptions options, const json::object& more, int load
   node.start();
   set_load_time(load_ms);
   json::object request{{"kind", "service"},
-                       {"probe", {{"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}}}};
+                       {"probe", {{"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}}},
+                       {"move", {{"way", "replica"}}}};
   for (const auto& each : more) request[each.key()] = each.value();
   job = node.submit("1g.5gb", cat("LOAD_MS=$(cat ", node.at("load"), ") exec " TANGRAM_LLM_SERVER),
                     request);

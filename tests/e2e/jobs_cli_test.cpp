@@ -97,7 +97,7 @@ TEST_F(JobsCli, SubmitSendsTheOptions) {
   EXPECT_EQ(r.move.way, api::MoveMethod::kNever);
   EXPECT_TRUE(r.hold);
   EXPECT_EQ(json::parse(ok({"submit", "--gpu-memory", "8GiB", "--clean-env", "--json", "true"})),
-            (json::value{{"id", 2}}));
+            (json::value{{"id", 2}, {"move", "never"}}));
   EXPECT_TRUE(daemon_.job(2).view.request.environment.empty());
 }
 
@@ -141,6 +141,36 @@ TEST_F(JobsCli, SubmitSetsEndpointAndMoveOptions) {
               HasSubstr("--move: \"replica\" is for services"));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--pin", "--move", "never", "--", "x"}),
               HasSubstr("--pin"));
+  ok({"submit", "-p", "1g.5gb", "--service", "--stateless", "serve"});
+  EXPECT_EQ(daemon_.job(3).view.request.move.way, api::MoveMethod::kReplica);
+  EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--stateless", "--pin", "x"}),
+              HasSubstr("--stateless"));
+  EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--stateless", "x"}),
+              HasSubstr("--move: \"replica\" is for services"));
+}
+
+// Words that Tangram has options for belong to the command behind its first word.
+TEST_F(JobsCli, OptionsEndAtTheCommand) {
+  ok({"submit", "-p", "1g.5gb", "python3", "train.py", "--name", "run7", "--restart",
+      "on-failure"});
+  api::JobRequest sent = daemon_.job(1).view.request;
+  EXPECT_THAT(sent.command,
+              ElementsAre("python3", "train.py", "--name", "run7", "--restart", "on-failure"));
+  EXPECT_EQ(sent.restart, api::Restart::kNever);
+  ok({"submit", "-p", "1g.5gb", "--service", "--probe", "http:/", "./serve", "--port", "8000"});
+  sent = daemon_.job(2).view.request;
+  EXPECT_THAT(sent.command, ElementsAre("./serve", "--port", "8000"));
+  EXPECT_EQ(sent.port, std::nullopt);
+  ok({"submit", "-p", "1g.5gb", "--name=n", "git", "log", "--", "-p"});
+  sent = daemon_.job(3).view.request;
+  EXPECT_THAT(sent.command, ElementsAre("git", "log", "--", "-p"));
+  EXPECT_EQ(sent.name, "n");
+  ok({"submit", "-p", "1g.5gb", "--", "--odd", "--", "x"});
+  EXPECT_THAT(daemon_.job(4).view.request.command, ElementsAre("--odd", "--", "x"));
+  ok({"submit", "-p", "1g.5gb", "ls", "--help"});
+  EXPECT_THAT(daemon_.job(5).view.request.command, ElementsAre("ls", "--help"));
+  EXPECT_THAT(refused({"submit", "./serve", "-p", "1g.5gb"}),
+              HasSubstr("before './serve': the words behind it are arguments of the command"));
 }
 
 TEST_F(JobsCli, SubmitReportsInvalidOptions) {

@@ -57,11 +57,16 @@ void add_probe_options(Verb& verb, JobOptions& o) {
 
 void add_move_options(Verb& verb, JobOptions& o) {
   verb.add_option("--move", o.move,
-                  "How to move the job while it runs: replica (services), checkpoint (batch) or "
-                  "never")
+                  "Allow to move the job while it runs: by replica (services: a second run takes "
+                  "over, memory is lost) or checkpoint (batch); never: forbid it")
       ->one_of({"replica", "checkpoint", "never"})
       ->option_text("WAY");
-  verb.add_flag("--pin", o.pin, "Same as --move never")->excludes("--move");
+  verb.add_flag("--stateless", o.stateless,
+                "Same as --move replica: the service keeps nothing that a second run lacks")
+      ->excludes("--move");
+  verb.add_flag("--pin", o.pin, "Same as --move never")
+      ->excludes("--move")
+      ->excludes("--stateless");
   add_text(verb, "--move-signal", o.move_signal,
            "Signal that requests a checkpoint (default: USR1)", "SIGNAL");
   add_text(verb, "--move-deadline", o.move_deadline,
@@ -107,7 +112,7 @@ void add_job_options(Verb& verb, JobOptions& o) {
   add_limit_options(verb, o);
   add_environment_options(verb, o);
   verb.add_flag("--hold", o.hold, "Hold the job until it is released");
-  verb.add_option("COMMAND", o.command, "Command to run; put it after -- if it has options");
+  verb.add_option("COMMAND", o.command, "Command to run; all words behind its first are its own");
 }
 
 }  // namespace tangram::cli

@@ -19,17 +19,19 @@ struct JobOptions {
   std::string grace, restart, time_limit, memory, directory, umask, env_file;
   std::optional<int> port, max_restarts, priority;
   std::optional<double> cpus;
-  std::vector<std::string> labels, env, rlimits, endpoint_options, command;
+  std::vector<std::string> labels, env, rlimits, endpoint_options;
+  std::vector<std::string> command;  // for the help only: see Command::trailing
   bool service = false;
   bool forwarded = false;
   bool pin = false;
+  bool stateless = false;
   bool clean_env = false;
   bool hold = false;
 };
 
 void add_job_options(Verb& verb, JobOptions& options);
-// `trailing`: the words after "--", appended to the command. Errors name the option.
+// `command`: the words of the job's command. Errors name the option.
 [[nodiscard]] Result<api::JobRequest> job_request(const JobOptions& options,
-                                                  const std::vector<std::string>& trailing);
+                                                  const std::vector<std::string>& command);
 
 }  // namespace tangram::cli

@@ -11,6 +11,7 @@
 
 #include "api/utf8.hpp"
 #include "base/text.hpp"
+#include "cli/client/missing_size.hpp"
 #include "cli/command/environment.hpp"
 #include "cli/jobs/job_options.hpp"
 #include "os/read_file.hpp"
@@ -202,7 +203,7 @@ Result<void> set_moving(const JobOptions& o, json::object& job) {
   set(endpoint, "drain", o.drain);
   if (o.forwarded) endpoint["forwarded"] = true;
   if (auto ok = set_endpoint_options(o, endpoint); !ok) return ok;
-  set(move, "way", o.pin ? "never" : o.move);
+  set(move, "way", o.pin ? "never" : o.stateless ? "replica" : o.move);
   set(move, "signal", o.move_signal);
   set(move, "deadline", o.move_deadline);
   if (!endpoint.empty()) job["endpoint"] = std::move(endpoint);
@@ -222,18 +223,14 @@ Result<void> set_labels(const JobOptions& o, json::object& job) {
   return {};
 }
 
-// The command line of the job: COMMAND and what follows "--".
-Result<std::vector<std::string>> command_of(const JobOptions& o,
-                                            const std::vector<std::string>& trailing) {
-  std::vector<std::string> words = o.command;
-  words.insert(words.end(), trailing.begin(), trailing.end());
-  if (words.empty()) return invalid("no command given: put it after --.");
+Result<void> check_command(const std::vector<std::string>& words) {
+  if (words.empty()) return invalid("no command given: put it behind the options.");
   for (const std::string& word : words) {
     if (!api::is_utf8(word)) {
       return invalid(cat(tangram::quoted(word), " is not UTF-8 and cannot be sent."));
     }
   }
-  return words;
+  return {};
 }
 
 // Errors of read_job_request() begin with a JSON key ("time_limit: …"); replaces it by the option.
@@ -274,13 +271,10 @@ std::string name_option(const std::string& message) {
 
 }  // namespace
 
-Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::string>& trailing) {
-  const auto command = command_of(o, trailing);
-  if (!command) return std::unexpected(command.error());
+Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::string>& command) {
+  if (auto ok = check_command(command); !ok) return std::unexpected(ok.error());
   if (o.profile.empty() && o.gpu_memory.empty()) {
-    return invalid(
-        "no instance size given: use --profile (e.g. 2g.10gb) or --gpu-memory (e.g. "
-        "8GiB).");
+    return std::unexpected(missing_size(command));
   }
   auto variables = environment_of(o);
   if (!variables) return std::unexpected(variables.error());
@@ -290,7 +284,7 @@ Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::
   if (!limits) return std::unexpected(limits.error());
   const auto directory = directory_of(o);
   if (!directory) return std::unexpected(directory.error());
-  json::object job{{"command", json::array(command->begin(), command->end())},
+  json::object job{{"command", json::array(command.begin(), command.end())},
                    {"environment", std::move(*variables)},
                    {"directory", *directory},
                    {"resource_limits", std::move(*limits)},

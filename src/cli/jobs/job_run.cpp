@@ -83,16 +83,17 @@ Result<void> run(const JobRunOptions& options, Command& command) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const std::string socket = socket_of(options.daemon);
-  const auto id = submit_job(*client, socket, *request);
-  if (!id) return std::unexpected(id.error());
-  relay.start(socket, *id);
-  StreamCopy out(options, *id, "stdout", STDOUT_FILENO);
-  StreamCopy err(options, *id, "stderr", STDERR_FILENO);
+  const auto job_made = submit_job(*client, socket, *request);
+  if (!job_made) return std::unexpected(job_made.error());
+  const std::uint64_t id = job_made->id;
+  relay.start(socket, id);
+  StreamCopy out(options, id, "stdout", STDOUT_FILENO);
+  StreamCopy err(options, id, "stderr", STDERR_FILENO);
   JobWaiter waiter(socket, std::move(*client));
   waiter.on_waiting = wait_reporter(options);
-  if (auto ok = waiter.wait_until(*id, "running"); !ok) return std::unexpected(ok.error());
+  if (auto ok = waiter.wait_until(id, "running"); !ok) return std::unexpected(ok.error());
   waiter.on_waiting = nullptr;
-  const auto job = waiter.wait_until(*id, "over");
+  const auto job = waiter.wait_until(id, "over");
   if (!job) return std::unexpected(job.error());
   const Result<void> out_copied = out.finish();
   const Result<void> err_copied = err.finish();
@@ -113,7 +114,8 @@ void add_run(Verb& app, Command& command) {
   add_daemon_options(*verb, options->daemon);
   verb->footer(
       "Example:\n"
-      "  tangram run -p 2g.10gb -- python train.py --epochs 3\n"
+      "  tangram run -p 2g.10gb python train.py --epochs 3\n"
+      "Options end at the command's first word; -- may precede it.\n"
       "Output and signals are passed through; standard input is not. The exit code is\n"
       "that of the job: 128 plus the signal that ended it, 125 if Tangram could not run\n"
       "it. Press Ctrl-C twice within a second to kill the job.");

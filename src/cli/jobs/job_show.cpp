@@ -49,7 +49,7 @@ std::string moves_text(const api::JobView& job) {
     case api::MoveMethod::kNever:
       break;
   }
-  return move.way ? "never (pinned)" : "never";
+  return "never";
 }
 
 // How the run came to its slot. The API says "asked" for a move that a person requested.

@@ -26,26 +26,45 @@ Result<void> wait_until_over(std::string socket, http::Client client, std::uint6
   return {};
 }
 
+boost::json::value json_of(const SubmittedJob& job) {
+  boost::json::object object{{"id", job.id}};
+  if (!job.move.empty()) object["move"] = job.move;
+  return object;
+}
+
+// What was decided for a service, or for a batch job that asks to be moved.
+std::string decision_text(const SubmittedJob& job, bool is_service) {
+  if (job.move == "replica") return "  may be moved while it runs: a replica takes over";
+  if (job.move == "checkpoint") return "  may be moved while it runs: by checkpoint";
+  const bool is_kept = is_service && job.move == "never";
+  return is_kept ? "  is never moved while it runs; --move replica would allow it" : "";
+}
+
+void print_submitted(const SubmittedJob& job, const api::JobRequest& request, Output& out) {
+  out.line(cat("job ", job.id, " submitted"));
+  const std::string decision = decision_text(job, request.kind == api::JobKind::kService);
+  if (!decision.empty()) out.line(decision);
+  if (::isatty(STDOUT_FILENO) != 1) return;
+  out.line(out.paint(cat("  tangram logs -f ", job.id, "   print its output"), Style::kDim));
+  out.line(out.paint(cat("  tangram show ", job.id, "      show its state"), Style::kDim));
+}
+
 Result<void> submit(const JobSubmitOptions& options, Command& command, Output& out) {
   const auto request = job_request(options.job, command.trailing);
   if (!request) return std::unexpected(request.error());
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
   const std::string socket = socket_of(options.daemon);
-  const auto id = submit_job(*client, socket, *request);
-  if (!id) return std::unexpected(id.error());
+  const auto job = submit_job(*client, socket, *request);
+  if (!job) return std::unexpected(job.error());
   if (command.json) {
-    out.add(text::json_text(boost::json::object{{"id", *id}}));
+    out.add(text::json_text(json_of(*job)));
   } else {
-    out.line(cat("job ", *id, " submitted"));
-    if (::isatty(STDOUT_FILENO) == 1) {
-      out.line(out.paint(cat("  tangram logs -f ", *id, "   print its output"), Style::kDim));
-      out.line(out.paint(cat("  tangram show ", *id, "      show its state"), Style::kDim));
-    }
+    print_submitted(*job, *request, out);
   }
   if (!options.wait) return {};
   if (auto ok = out.flush(); !ok) return ok;  // print the ID before waiting for the job
-  return wait_until_over(socket, std::move(*client), *id, command);
+  return wait_until_over(socket, std::move(*client), job->id, command);
 }
 
 }  // namespace
@@ -59,8 +78,9 @@ void add_submit(Verb& app, Command& command) {
   add_output_options(*verb, command);
   verb->footer(
       "Examples:\n"
-      "  tangram submit -p 1g.5gb -- python train.py --epochs 3\n"
-      "  tangram submit --gpu-memory 8GiB --service --probe http:/health -- ./serve\n"
+      "  tangram submit -p 1g.5gb python train.py --epochs 3\n"
+      "  tangram submit --gpu-memory 8GiB --service --probe http:/health ./serve\n"
+      "Options end at the command's first word; -- may precede it.\n"
       "The job inherits the environment, the directory and the umask of this command.");
   verb->callback([&command, options] {
     if (options->wait) command.failure_code = kOwnFailure;

@@ -33,9 +33,16 @@ milliseconds time_left(std::optional<JobWaiter::Clock::time_point> deadline, mil
 
 }  // namespace
 
+SubmittedJob submitted_in(const boost::json::value& body) {
+  SubmittedJob job{.id = body.at("id").to_number<std::uint64_t>(), .move = ""};
+  const boost::json::value* move = body.as_object().if_contains("move");
+  if (move != nullptr && move->is_string()) job.move = std::string(move->get_string().c_str());
+  return job;
+}
+
 // A daemon that closes the connection at once three times in a row is not restarting: give up.
-Result<std::uint64_t> submit_job(http::Client& client, const std::string& socket,
-                                 const api::JobRequest& request) {
+Result<SubmittedJob> submit_job(http::Client& client, const std::string& socket,
+                                const api::JobRequest& request) {
   const auto key = make_idempotency_key();
   if (!key) return std::unexpected(key.error());
   constexpr int kMaxFailures = 3;
@@ -43,7 +50,7 @@ Result<std::uint64_t> submit_job(http::Client& client, const std::string& socket
     const auto begin = JobWaiter::Clock::now();
     const auto reply =
         client.request("POST", "/v1/jobs", to_json(request), http::Client::kDefaultTimeout, *key);
-    if (reply) return reply->body.at("id").to_number<std::uint64_t>();
+    if (reply) return submitted_in(reply->body);
     if (reply.error().code != ErrorCode::kUnavailable) return std::unexpected(reply.error());
     failures = JobWaiter::Clock::now() - begin < std::chrono::seconds(1) ? failures + 1 : 1;
     if (failures == kMaxFailures) return std::unexpected(reply.error());

@@ -23,10 +23,15 @@ inline constexpr int kOwnFailure = 125;
 // How long to try to reconnect to the daemon.
 inline constexpr std::chrono::milliseconds kReconnectTime = std::chrono::seconds(30);
 
-// Submits a job and returns its number. Uses an idempotency key, so the request can be repeated if
+struct SubmittedJob {
+  std::uint64_t id = 0;
+  std::string move;  // how it may be moved: "never", "replica"; empty: an older daemon does not say
+};
+
+// Submits a job. Uses an idempotency key, so the request can be repeated if
 // the daemon goes away before it replies; `client` is then replaced by a new connection.
-[[nodiscard]] Result<std::uint64_t> submit_job(http::Client& client, const std::string& socket,
-                                               const api::JobRequest& request);
+[[nodiscard]] Result<SubmittedJob> submit_job(http::Client& client, const std::string& socket,
+                                              const api::JobRequest& request);
 
 // Waits for jobs over one connection, which it renews after a restart of the daemon.
 class JobWaiter {

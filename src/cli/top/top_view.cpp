@@ -129,6 +129,7 @@ class View {
     }
   }
   static StyledText state_piece(const api::GpuView& gpu) {
+    if (gpu.health == "mig-off") return {"no MIG", Style::kBad};
     if (gpu.health != "ok") return {"lost  ", Style::kBad};
     if (gpu.draining) return {"drain ", Style::kYellow};
     if (gpu.cordoned) return {"cord. ", Style::kYellow};

@@ -137,12 +137,36 @@ void read_log(const Section& in, Config& config) {
   config.log_json = format == "json";
 }
 
+// Earlier versions had true (on all GPUs) and false (on none).
+void read_mig(const Section& in, Config& config) {
+  if (in.table().is_flag("enable_mig")) {
+    const bool all = in.table().flag_or("enable_mig", false);
+    config.enable_mig = all ? EnableMig::kAll : EnableMig::kNever;
+  } else {
+    const std::string which = in.table().text_or("enable_mig", "managed");
+    if (which != "managed" && which != "all" && which != "never") {
+      in.add_error("enable_mig",
+                   cat("invalid value ", tangram::quoted(which), ": use managed, all or never"));
+    }
+    config.enable_mig = which == "all"     ? EnableMig::kAll
+                        : which == "never" ? EnableMig::kNever
+                                           : EnableMig::kManaged;
+  }
+  for (const std::string& uuid : in.table().texts_or_none("mig_gpus")) {
+    if (!uuid.starts_with("GPU-")) {
+      in.add_error("mig_gpus", cat("invalid GPU UUID ", tangram::quoted(uuid),
+                                   ": use those of `nvidia-smi -L`, e.g. \"GPU-1b2c3d4e-…\""));
+    }
+    config.mig_gpus.insert(uuid);
+  }
+}
+
 void read_device(const Section& in, Config& config) {
-  in.allow({"nvml", "emulate", "enable_mig", "change_time", "in_use_time", "observe_every",
-            "fatal_xids"});
+  in.allow({"nvml", "emulate", "enable_mig", "mig_gpus", "change_time", "in_use_time",
+            "observe_every", "fatal_xids"});
   in.read("nvml", config.library);
   in.read("emulate", config.emulate);
-  in.read("enable_mig", config.enable_mig);
+  read_mig(in, config);
   in.read("change_time", config.change_time);
   in.read("in_use_time", config.in_use_time);
   in.read("observe_every", config.observe_every);
@@ -203,9 +227,19 @@ void read_scheduler(const Section& in, Config& config) {
   config.tuning_in_file = keys_set(in.table(), view_of(tuning));
 }
 
+void read_move_services(const Section& in, Config& config) {
+  const std::string way = in.table().text_or("move_services", "never");
+  if (way != "never" && way != "replica") {
+    in.add_error("move_services",
+                 cat("invalid value ", tangram::quoted(way), ": use never or replica"));
+  }
+  config.move_services = way == "replica" ? api::MoveMethod::kReplica : api::MoveMethod::kNever;
+}
+
 void read_jobs(const Section& in, Config& config) {
   in.allow({"grace", "start_time", "log_size", "log_files", "first_port", "last_port", "cgroup",
-            "lost_found_days", "pids_limit"});
+            "lost_found_days", "pids_limit", "move_services"});
+  read_move_services(in, config);
   in.read("grace", config.grace);
   in.read("start_time", config.start_time);
   in.read_bytes("log_size", config.log_bytes);
@@ -326,6 +360,7 @@ std::vector<std::string> needs_restart(const Config& now, const Config& next) {
   compare("device.nvml", now.library, next.library);
   compare("device.emulate", now.emulate, next.emulate);
   compare("device.enable_mig", now.enable_mig, next.enable_mig);
+  compare("device.mig_gpus", now.mig_gpus, next.mig_gpus);
   compare("device.change_time", now.change_time, next.change_time);
   compare("device.in_use_time", now.in_use_time, next.in_use_time);
   compare("device.observe_every", now.observe_every, next.observe_every);

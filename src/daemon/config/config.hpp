@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "api/job.hpp"
 #include "api/tuning.hpp"
 #include "base/error.hpp"
 #include "core/tuning.hpp"
@@ -53,6 +54,13 @@ struct EndpointDefaults {
   friend bool operator==(const EndpointDefaults&, const EndpointDefaults&) = default;
 };
 
+// On which GPUs the daemon switches MIG mode on if it is off and no process uses the GPU.
+enum class EnableMig : std::uint8_t {
+  kNever,
+  kManaged,  // GPUs in the store, if that needs no reset (Hopper and later)
+  kAll,
+};
+
 struct Config {
   // [daemon]
   std::string state_dir = "/var/lib/tangram";
@@ -72,7 +80,8 @@ struct Config {
   // [device]
   std::string library;  // empty: TANGRAM_NVML, else the driver's
   std::string emulate;  // a node like 4xA100-40GB; empty: real GPUs
-  bool enable_mig = false;
+  EnableMig enable_mig = EnableMig::kManaged;
+  std::set<std::string> mig_gpus;  // UUIDs
   std::chrono::milliseconds change_time{60'000};
   std::chrono::milliseconds in_use_time{10'000};
   std::chrono::milliseconds observe_every{10'000};
@@ -82,6 +91,7 @@ struct Config {
   core::Tuning tuning = default_tuning();  // of a new store: the defaults and the file's keys
   api::TuningChange tuning_in_file;        // only the keys that the file sets
   // [jobs]
+  api::MoveMethod move_services = api::MoveMethod::kNever;  // of services that do not say so
   std::chrono::milliseconds grace{10'000};
   std::chrono::milliseconds start_time{30'000};
   std::uint64_t log_bytes = 64ULL << 20U;

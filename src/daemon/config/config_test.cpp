@@ -81,6 +81,7 @@ TEST(Config, ThePackagedFileIsTheDefaults) {
   EXPECT_EQ(config->admins, defaults.admins);
   EXPECT_EQ(config->only_admins_submit, defaults.only_admins_submit);
   EXPECT_EQ(config->tcp.certificate, defaults.tcp.certificate);
+  EXPECT_EQ(config->move_services, defaults.move_services);
   EXPECT_EQ(config->grace, defaults.grace);
   EXPECT_EQ(config->linger, defaults.linger);
   EXPECT_EQ(config->start_time, defaults.start_time);
@@ -137,7 +138,8 @@ audit = "/a.log"
 [device]
 nvml = "/lib/x.so"
 emulate = "1xA30"
-enable_mig = true
+enable_mig = "all"
+mig_gpus = ["GPU-1"]
 change_time = "5s"
 in_use_time = "2s"
 observe_every = "1s"
@@ -155,6 +157,7 @@ protect_head = false
 [leases]
 linger = "30s"
 [jobs]
+move_services = "replica"
 grace = "1s"
 start_time = "3s"
 log_size = "1MiB"
@@ -201,7 +204,8 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_TRUE(config->log_json);
   EXPECT_EQ(config->library, "/lib/x.so");
   EXPECT_EQ(config->emulate, "1xA30");
-  EXPECT_TRUE(config->enable_mig);
+  EXPECT_EQ(config->enable_mig, EnableMig::kAll);
+  EXPECT_EQ(config->mig_gpus, std::set<std::string>{"GPU-1"});
   EXPECT_EQ(config->change_time, std::chrono::seconds(5));
   EXPECT_EQ(config->in_use_time, std::chrono::seconds(2));
   EXPECT_EQ(config->observe_every, std::chrono::seconds(1));
@@ -225,6 +229,7 @@ TEST(Config, EveryKeyIsRead) {
                                                        .gain = "0.05",
                                                        .window = "22:00-06:00",
                                                        .protect_head = false}));
+  EXPECT_EQ(config->move_services, api::MoveMethod::kReplica);
   EXPECT_EQ(config->grace, std::chrono::seconds(1));
   EXPECT_EQ(config->start_time, std::chrono::seconds(3));
   EXPECT_EQ(config->log_bytes, 1U << 20U);
@@ -253,6 +258,13 @@ TEST(Config, KeysThatNeedARestartAreMarked) {
   ASSERT_TRUE(config) << config.error().message;
   const auto keys = needs_restart(Config(), *config);
   EXPECT_EQ(Keys(keys.begin(), keys.end()), keys_in(packaged(), "(restart)"));
+}
+
+// Files of earlier versions.
+TEST(Config, EnableMigMayBeTrueOrFalse) {
+  EXPECT_EQ(parse_config("[device]\nenable_mig = true\n", "t")->enable_mig, EnableMig::kAll);
+  EXPECT_EQ(parse_config("[device]\nenable_mig = false\n", "t")->enable_mig, EnableMig::kNever);
+  EXPECT_EQ(parse_config("", "t")->enable_mig, EnableMig::kManaged);
 }
 
 TEST(Config, NoXidNeedBeFatal) {
@@ -286,6 +298,9 @@ INSTANTIATE_TEST_SUITE_P(
                     InvalidFile{"[daemon]\nsocket_mode = \"999\"\n", "octal"},
                     InvalidFile{"[log]\nlevel = \"loud\"\n", "warn"},
                     InvalidFile{"[device]\nchange_time = \"soon\"\n", "change_time"},
+                    InvalidFile{"[device]\nenable_mig = \"yes\"\n", "managed, all or never"},
+                    InvalidFile{"[device]\nmig_gpus = [\"0\"]\n", "nvidia-smi -L"},
+                    InvalidFile{"[jobs]\nmove_services = \"always\"\n", "never or replica"},
                     InvalidFile{"[scheduler]\nthreshold = \"2\"\n", "threshold"},
                     InvalidFile{"[scheduler]\nplacement = \"papr\"\n", "paper"},
                     InvalidFile{"[scheduler]\nwindow = \"25:00-06:00\"\n", "22:00-06:00"},

@@ -184,7 +184,7 @@ void Engine::step(Batch& batch, Input& input) {
   if (input.edit_rows) input.edit_rows(records_);
   EventWriter event_writer(scheduler_->node(), records_, batch.new_events,
                            store_.last_step() + batch.changes.steps.size() + 1);
-  event_writer.add_event(input.event, input.requested_by);
+  event_writer.add_event(input.event, input.requested_by, input.reason);
   record_move_progress(input.event);
   const Instant now = std::max(clock_->now(), scheduler_->node().now());
   const std::size_t before = batch.actions.size();

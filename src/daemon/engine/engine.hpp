@@ -58,6 +58,7 @@ struct Input {
   // retried until it is committed.
   bool may_be_refused = false;
   std::string requested_by = {};  // the user, for events about operators' actions; may be empty
+  std::string reason = {};        // for events about GPUs, which all users may read; may be empty
 };
 
 class Engine {

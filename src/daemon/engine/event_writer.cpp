@@ -83,8 +83,10 @@ void EventWriter::add_gpu_event(core::GpuId gpu, std::string_view kind, std::str
   view.user = requested_by_;
 }
 
-void EventWriter::add_event(const core::Event& event, const std::string& requested_by) {
+void EventWriter::add_event(const core::Event& event, const std::string& requested_by,
+                            const std::string& reason) {
   requested_by_ = requested_by;
+  reason_ = reason;
   std::visit([&](const auto& each) { add(each); }, event);
 }
 
@@ -101,7 +103,8 @@ void EventWriter::add(const core::GpuAdded& e) {
 
 void EventWriter::add(const core::GpuHealth& e) {
   if (!is_known(e.gpu) || node_.gpu(e.gpu).health == e.health) return;
-  add_gpu_event(e.gpu, "health", cat("is ", core::name_of(e.health)));
+  add_gpu_event(e.gpu, "health",
+                cat("is ", core::name_of(e.health), reason_.empty() ? "" : ": ", reason_));
 }
 
 void EventWriter::add(const core::GpuCordoned& e) {

@@ -34,7 +34,8 @@ class EventWriter {
       : node_(node), records_(records), out_(out), step_(step) {}
 
   // Call before `event` is stepped. `requested_by`: the user who requested it; may be empty.
-  void add_event(const core::Event& event, const std::string& requested_by);
+  void add_event(const core::Event& event, const std::string& requested_by,
+                 const std::string& reason);
   // Call after the step, with what the scheduler answered.
   void add_actions(std::span<const core::Action> actions);
 
@@ -70,6 +71,7 @@ class EventWriter {
   std::vector<PendingEvent>& out_;
   std::uint64_t step_;
   std::string requested_by_;
+  std::string reason_;
   std::optional<std::uint64_t> submitted_;  // the job submitted in this step
 };
 

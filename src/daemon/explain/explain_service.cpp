@@ -13,6 +13,7 @@
 #include "daemon/views/choose_profile.hpp"
 #include "daemon/views/history_reader.hpp"
 #include "daemon/views/read_reply.hpp"
+#include "daemon/views/views.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -122,6 +123,7 @@ api::Explanation ExplainService::why_waiting(const http::Caller& caller,
         policy, explanation);
     add_waiting(*job_state->waiting, node, rights_of(caller), explanation);
   }
+  name_mig_off(explanation);
   describe_waiting(job_state->holds, explanation);
   return explanation;
 }
@@ -153,6 +155,12 @@ void ExplainService::why_here(const http::Caller& caller, const store::JobRow& r
   };
   if (!reader_.query<api::Explanation>(caller.uid, read, reply_with(reply))) {
     reply(std::unexpected(too_busy()));
+  }
+}
+
+void ExplainService::name_mig_off(api::ExplanationBase& to) const {
+  for (api::ObstacleView& each : to.obstacles) {
+    if (views_.is_mig_off(core::GpuId(each.gpu))) each.why = std::string(kMigIsOff);
   }
 }
 
@@ -202,6 +210,7 @@ http::Answer<api::WhatIf> ExplainService::what_if(const http::Caller& caller,
   if (queues && what_if.candidates.empty()) {
     add_waiting(core::explain_waiting(node, policy, request), node, rights_of(caller), what_if);
   }
+  name_mig_off(what_if);
   describe_what_if(what_if);
   return what_if;
 }

@@ -18,11 +18,13 @@ namespace tangram::daemon {
 
 class Limits;
 class HistoryReader;
+class Views;
 
 class ExplainService {
  public:
-  ExplainService(Engine& engine, HistoryReader& reader, const Access& access, const Limits& limits)
-      : engine_(engine), reader_(reader), access_(access), limits_(limits) {}
+  ExplainService(Engine& engine, HistoryReader& reader, const Views& views, const Access& access,
+                 const Limits& limits)
+      : engine_(engine), reader_(reader), views_(views), access_(access), limits_(limits) {}
 
   void register_handlers(http::ApiHandlers& handlers);
 
@@ -36,11 +38,14 @@ class ExplainService {
   void why_here(const http::Caller& caller, const store::JobRow& row,
                 const http::Reply<api::Explanation>& reply);
   void add_admission(const http::Caller& caller, api::WhatIf& to) const;
+  // The scheduler knows GPUs without MIG mode as lost only.
+  void name_mig_off(api::ExplanationBase& to) const;
   [[nodiscard]] CallerRights rights_of(const http::Caller& caller) const;
   [[nodiscard]] api::WallTime wall_of(Instant when) const;
 
   Engine& engine_;
   HistoryReader& reader_;
+  const Views& views_;
   const Access& access_;
   const Limits& limits_;
 };

@@ -98,6 +98,7 @@ void add_waiting(const core::WaitingExplanation& from, const core::Node& node,
     to.unblocking_moves.push_back(view_of(option, node, rights));
   }
   for (const core::JobId job : from.departures_that_make_room) add_departure(job, node, to);
+  for (const core::JobId job : from.could_move) to.could_move.push_back(job.value());
   if (from.to_come) {
     const core::Slot& slot = from.to_come->slot;
     to.to_come = {.jobs = {}, .gpu = slot.gpu.value(), .start = slot.start};

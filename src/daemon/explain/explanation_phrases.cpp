@@ -112,8 +112,16 @@ void describe_pinned(const api::ExplanationBase& why, std::vector<std::string>& 
   std::erase_if(jobs, [&](std::uint64_t job) { return is_lease(job, why.leases); });
   if (jobs.empty()) return;
   text.push_back(cat(jobs.size() == 1 ? "Job " : "Jobs ", list_text(jobs),
-                     jobs.size() == 1 ? " is" : " are",
-                     " never moved: pinned, or submitted without --move."));
+                     jobs.size() == 1 ? " is" : " are", " never moved: submitted without --move."));
+}
+
+void describe_could_move(const api::ExplanationBase& why, std::vector<std::string>& text) {
+  if (why.could_move.empty()) return;
+  const bool single = why.could_move.size() == 1;
+  text.push_back(
+      cat(single ? "Job " : "Jobs ", list_text(why.could_move), " could make room by moving, but ",
+          single ? "does" : "do",
+          " not allow it: services say so with --move replica when they are submitted."));
 }
 
 void describe_move_option(const api::UnblockingMoves& option, const std::string& condition,

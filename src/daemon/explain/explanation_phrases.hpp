@@ -35,6 +35,8 @@ std::string list_text(const std::vector<Number>& numbers) {
 
 // Adds which of the blocking jobs are never moved.
 void describe_pinned(const api::ExplanationBase& why, std::vector<std::string>& text);
+// Adds which services could make room by moving if they allowed it.
+void describe_could_move(const api::ExplanationBase& why, std::vector<std::string>& text);
 // Adds moves that would make room: who may request them, with which commands, and their restraints.
 void describe_move_option(const api::UnblockingMoves& option, const std::string& condition,
                           std::vector<std::string>& text);

@@ -21,6 +21,7 @@ std::string remedy(const std::string& why, const std::vector<std::uint32_t>& gpu
     return cat("; `tangram uncordon", names, "` returns ", gpus.size() == 1 ? "it" : "them",
                " to service");
   if (why == "draining") return cat("; `tangram uncordon", names, "` cancels the drain");
+  if (why == kMigIsOff) return "; `tangram node prepare` as root switches it on";
   const bool gone = why.starts_with("lost") || why.starts_with("unresponsive");
   return gone ? "; run `tangram device doctor`" : "";
 }
@@ -71,6 +72,7 @@ void describe_remedies(const api::ExplanationBase& why, const std::string& condi
                        plain ? list_text(ends) : named(ends, why.leases), "."));
   }
   describe_pinned(why, text);
+  describe_could_move(why, text);
   for (const api::UnblockingMoves& each : why.unblocking_moves)
     describe_move_option(each, condition, text);
   describe_own_moves(why.unblocking_moves, text);

@@ -4,10 +4,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "api/explanation.hpp"
 
 namespace tangram::daemon {
+
+// Why a GPU without MIG mode is no candidate, in ObstacleView::why.
+inline constexpr std::string_view kMigIsOff = "MIG mode is off";
 
 // For a queued or held job; `holds`: its hold causes (core::HoldCause bits).
 void describe_waiting(std::uint8_t holds, api::Explanation& explanation);

@@ -11,6 +11,7 @@
 namespace tangram::daemon {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -76,8 +77,23 @@ TEST(ExplanationText, JobsBehindOthersAreNotPromisedTheirPlacement) {
                        "start first."));
   EXPECT_THAT(e.text, Contains("The end of any one of these would make room for it, if those ahead "
                                "of it start elsewhere: job 1 and lease 2."));
-  EXPECT_THAT(e.text, Contains("Job 1 is never moved: pinned, or submitted without --move."));
+  EXPECT_THAT(e.text, Contains("Job 1 is never moved: submitted without --move."));
   EXPECT_THAT(e.text, Contains("For the first of them see `tangram explain 5`."));
+}
+
+TEST(ExplanationText, ServicesThatCouldMakeRoomAreNamed) {
+  api::Explanation e = waiting();
+  e.could_move = {3, 4};
+  describe_waiting(0, e);
+  EXPECT_THAT(e.text, Contains(HasSubstr("Jobs 3 and 4 could make room by moving, but do not")));
+}
+
+TEST(ExplanationText, AGpuWithoutMigModeHasARemedy) {
+  api::Explanation e = waiting();
+  e.obstacles = {{.gpu = 0, .why = std::string(kMigIsOff)}};
+  describe_waiting(0, e);
+  EXPECT_THAT(e.text, Contains(AllOf(HasSubstr("GPU 0: MIG mode is off"),
+                                     HasSubstr("`tangram node prepare` as root"))));
 }
 
 TEST(ExplanationText, APlacementThatBecomesFreeNeedsNoOtherJobToEnd) {

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/gpus/poll_state.hpp"
+#include "device/gpus.hpp"
 
 namespace tangram::daemon {
 void Hardware::on_snapshot(const GpuSnapshot& snapshot) {
@@ -21,15 +22,22 @@ void Hardware::on_snapshot(const GpuSnapshot& snapshot) {
     if (id) set_health(*id, core::Health::kLost, snapshot.trouble);
     return;
   }
+  if (snapshot.gpu.health == device::Health::kOk && is_mig_off(snapshot.gpu)) {
+    *known = snapshot.gpu;
+    note_mig_mode(*known, snapshot.mig_failure);
+    if (id) take_out_of_service(*id);
+    return;
+  }
   if (snapshot.gpu.health != device::Health::kOk || !snapshot.gpu.model) {
     known->trouble = snapshot.trouble;
     return;
   }
   const bool was_lost = known->health != device::Health::kOk;
   *known = snapshot.gpu;
+  note_mig_mode(*known, "");
   if (!id) {  // MIG mode was switched on meanwhile
     const bool is_posted = ids_.contains(snapshot.gpu.uuid);
-    if (snapshot.gpu.mig != device::MigMode::kOn || is_posted || !snapshot.instances) return;
+    if (!is_mig_on(snapshot.gpu) || is_posted || !snapshot.instances) return;
     workers_->update(snapshot.gpu);
     add_gpu(snapshot.gpu, *snapshot.instances);
     return;

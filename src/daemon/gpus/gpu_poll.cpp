@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kRepollDelay{100};  // of a repeated poll
 
-GpuSnapshot take_snapshot(const device::Library& library, const std::string& uuid) {
+// `enable_mig`: switch MIG mode on if it is off.
+GpuSnapshot take_snapshot(const device::Library& library, const std::string& uuid,
+                          bool enable_mig) {
   GpuSnapshot snapshot;
   snapshot.gpu.uuid = uuid;
   auto gpu = device::read_gpu(library, uuid);
@@ -29,6 +31,9 @@ GpuSnapshot take_snapshot(const device::Library& library, const std::string& uui
     return snapshot;
   }
   snapshot.gpu = *std::move(gpu);
+  if (enable_mig && is_mig_off(snapshot.gpu)) {
+    snapshot.mig_failure = switch_mig_on(library, snapshot.gpu);
+  }
   snapshot.trouble = snapshot.gpu.trouble;
   if (snapshot.gpu.health != device::Health::kOk || !snapshot.gpu.model) return snapshot;
   auto instances = device::list_instances(library, snapshot.gpu);
@@ -60,14 +65,15 @@ void Hardware::poll_all() {
 // One poll of a GPU at a time. A request during a poll repeats it afterwards.
 void Hardware::poll(const std::string& uuid) {
   if (uuid.empty()) return;  // the GPU was lost before its UUID was read
-  PollState::GpuPoll& state = poll_state_->polls.try_emplace(uuid, loop_).first->second;
+  PollState::GpuPoll& state = poll_state_->of(uuid, loop_);
   if (std::exchange(state.is_in_flight, true)) {
     state.repeat = true;
     return;
   }
   const auto read = [this, alive = alive_, library = library_, uuid,
+                     enable_mig = is_mig_attempt_due(uuid),
                      changes = change_count(uuid)]() -> std::function<void()> {
-    return [this, alive, changes, snapshot = take_snapshot(*library, uuid)] {
+    return [this, alive, changes, snapshot = take_snapshot(*library, uuid, enable_mig)] {
       boost::asio::post(loop_, [this, alive, changes, snapshot] {
         if (*alive) on_polled(snapshot, changes);
       });

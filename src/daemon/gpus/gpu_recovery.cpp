@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "daemon/gpus/hardware.hpp"
 #include "daemon/gpus/poll_state.hpp"
+#include "device/gpus.hpp"
 #include "device/instances.hpp"
 
 namespace tangram::daemon {
@@ -17,7 +18,7 @@ bool Hardware::has_no_held_instances() const {
   const core::Node& node = engine_.scheduler().node();
   for (const auto& [number, row] : engine_.records().gpus()) {
     const device::Gpu* gpu = find(row.uuid);
-    if (gpu == nullptr) continue;
+    if (gpu == nullptr || !gpu->model) continue;
     const auto present = device::list_instances_with_retry(*library_, *gpu);
     if (!present) continue;
     for (const core::Entry& entry : node.entries(core::GpuId(number))) {
@@ -50,22 +51,25 @@ void Hardware::reconcile(bool rebooted) {
     const core::GpuId id(number);
     const device::Gpu* gpu = find(row.uuid);
     const bool same = gpu != nullptr && gpu->model && gpu->health == device::Health::kOk &&
-                      gpu->mig == device::MigMode::kOn &&
-                      gpu->model->spec() == node.model(id).spec();
+                      is_mig_on(*gpu) && gpu->model->spec() == node.model(id).spec();
     ids_[row.uuid] = id;
     if (same) {
       reconcile_gpu(id, *gpu, rebooted);
+      continue;
+    }
+    if (gpu != nullptr && is_mig_off(*gpu)) {
+      take_out_of_service(id);
       continue;
     }
     set_health(id, core::Health::kLost,
                gpu == nullptr ? cat("GPU ", row.uuid, " is not in this node any more")
                               : cat("GPU ", row.uuid, " cannot be used: ", gpu->trouble));
     // The driver reports other profiles than before: for the scheduler it is another GPU.
-    const bool changed = gpu != nullptr && gpu->model && gpu->mig == device::MigMode::kOn;
+    const bool changed = gpu != nullptr && gpu->model && is_mig_on(*gpu);
     if (changed) ids_.erase(row.uuid);
   }
   for (const device::Gpu& gpu : gpus_) {
-    if (!gpu.model || gpu.mig != device::MigMode::kOn || ids_.contains(gpu.uuid)) continue;
+    if (!gpu.model || !is_mig_on(gpu) || ids_.contains(gpu.uuid)) continue;
     if (gpu.health != device::Health::kOk) continue;
     const auto present =
         device::list_instances_with_retry(*library_, gpu);  // on failure the next poll reports them

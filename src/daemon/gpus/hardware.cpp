@@ -13,7 +13,6 @@
 #include "daemon/gpus/poll_state.hpp"
 #include "device/gpus.hpp"
 #include "device/owned_instances_file.hpp"
-#include "device/prepare.hpp"
 #include "nvml/control.hpp"
 #include "os/boot_id.hpp"
 
@@ -53,7 +52,7 @@ Result<void> Hardware::initialize() {
   auto gpus = device::list_gpus(*library_);
   if (!gpus) return std::unexpected(gpus.error().error);
   gpus_ = *std::move(gpus);
-  if (options_.enable_mig) enable_mig_mode();
+  switch_mig_on_at_start();
   auto owned = device::OwnedInstancesFile(options_.owned_file, os::boot_id()).open();
   if (!owned) return std::unexpected(owned.error());
   owned_ = std::move(*owned);
@@ -76,25 +75,6 @@ Result<void> Hardware::initialize() {
     if (!gpu.trouble.empty()) spdlog::warn("GPU {} ({}): {}", gpu.index, gpu.uuid, gpu.trouble);
   }
   return {};
-}
-
-// A reboot turns MIG mode off on Hopper and later. On Ampere enabling it needs a GPU reset, which
-// Tangram does not do.
-void Hardware::enable_mig_mode() {
-  for (device::Gpu& gpu : gpus_) {
-    if (gpu.mig != device::MigMode::kOff) continue;
-    const auto prepared = device::prepare(*library_, gpu);
-    if (!prepared) {
-      spdlog::error("cannot enable MIG mode: {}", prepared.error().error.message);
-      continue;
-    }
-    if (!prepared->next.empty()) {
-      spdlog::warn("GPU {}: {}", gpu.index, prepared->next);
-      continue;
-    }
-    spdlog::info("enabled MIG mode on GPU {} ({})", gpu.index, gpu.uuid);
-    if (auto again = device::read_gpu(*library_, gpu.uuid)) gpu = *std::move(again);
-  }
 }
 
 std::optional<core::GpuId> Hardware::id_of(const std::string& uuid) const {
@@ -164,6 +144,12 @@ void Hardware::on_created(const core::CreateInstance& action,
   if (failure.kind == device::Failure::Kind::kUnresponsive) {
     unresolved_.emplace(action.gpu.value(), UnresolvedChange{action});
     mark_gpu_failed(action.gpu, failure);
+    return;
+  }
+  if (failure.kind == device::Failure::Kind::kNotReady) {
+    // MIG mode was switched off meanwhile. Reported first, so that the job is queued again.
+    spdlog::warn("GPU {}: {}", action.gpu.value(), failure.error.message);
+    take_out_of_service(action.gpu);
     return;
   }
   report_create_failure(action, failure.error.message);
@@ -331,9 +317,11 @@ void Hardware::set_health(core::GpuId id, core::Health health, const std::string
   // on_gpu_lost is called once the event is durable: all runs decided before have been started by
   // then, so it ends them all.
   engine_.post(Input{.event = core::GpuHealth{id, health},
-                     .done = [this, alive = alive_, id, is_lost](const Result<void>& result) {
-                       if (*alive && result && is_lost && on_gpu_lost) on_gpu_lost(id);
-                     }});
+                     .done =
+                         [this, alive = alive_, id, is_lost](const Result<void>& result) {
+                           if (*alive && result && is_lost && on_gpu_lost) on_gpu_lost(id);
+                         },
+                     .reason = health == core::Health::kOk ? "" : why});
   if (!is_lost) return;
   for (const auto& [instance, row] : engine_.records().instances()) {
     if (row.gpu == id.value()) instances_.erase(instance);

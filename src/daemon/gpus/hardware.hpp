@@ -37,7 +37,11 @@ struct HardwareOptions {
   std::string library;     // path of libnvidia-ml.so.1
   std::string owned_file;  // records which instances Tangram created
   bool emulated = false;
-  bool enable_mig = false;                        // enable MIG mode on GPUs where it is off
+  // On which GPUs MIG mode is switched on if it is off and no process uses the GPU: on those in the
+  // store, if that needs no reset (Hopper and later); on all; on those with these UUIDs.
+  bool enable_mig_managed = true;
+  bool enable_mig_all = false;
+  std::set<std::string> mig_gpus;
   std::chrono::milliseconds change_time{60'000};  // timeout of a change or a poll
   std::chrono::milliseconds in_use_time{10'000};  // how long a change is retried while in use
   std::chrono::milliseconds poll_interval{10'000};
@@ -54,13 +58,18 @@ struct GpuSnapshot {
   device::Gpu gpu;
   std::optional<std::vector<device::Instance>> instances;  // nullopt: could not be listed
   std::vector<device::Process> processes;
-  std::string trouble;  // why something could not be read; empty if all was
+  std::string trouble;      // why something could not be read; empty if all was
+  std::string mig_failure;  // why MIG mode was not switched on; empty: it was, or was not tried
 };
+
+// Switches MIG mode on if no process uses the GPU, reads the GPU again and logs the result. Returns
+// why it is not on; empty if it is. Blocks; may be called on any thread.
+[[nodiscard]] std::string switch_mig_on(const device::Library& library, device::Gpu& gpu);
 
 class Hardware {
  public:
   // Loads the library and lists the GPUs. Changes nothing on them except that it enables MIG mode
-  // if `options.enable_mig` is set.
+  // as `options` say.
   [[nodiscard]] static Result<std::unique_ptr<Hardware>> open(boost::asio::io_context& loop,
                                                               Engine& engine,
                                                               HardwareOptions options);
@@ -147,11 +156,17 @@ class Hardware {
 
   // hardware.cpp, gpu_recovery.cpp
   [[nodiscard]] Result<void> initialize();
-  void enable_mig_mode();
   void add_gpu(const device::Gpu& gpu, const std::vector<device::Instance>& present);
   void reconcile_gpu(core::GpuId id, const device::Gpu& gpu, bool rebooted);
   void reconcile_entry(core::GpuId id, const device::Gpu& gpu, const core::Entry& entry,
                        const std::vector<device::Instance>& present);
+
+  // gpu_mig.cpp
+  [[nodiscard]] bool may_switch_mig(const device::Gpu& gpu) const;
+  void switch_mig_on_at_start();
+  [[nodiscard]] bool is_mig_attempt_due(const std::string& uuid);
+  void note_mig_mode(device::Gpu& gpu, const std::string& failure);
+  void take_out_of_service(core::GpuId id);
 
   // gpu_orphans.cpp: instances of orphaned runs
   [[nodiscard]] bool is_orphaned(const device::Instance& instance) const {

@@ -192,7 +192,9 @@ Result<void> Daemon::open_hardware(const std::string& library) {
   HardwareOptions options{.library = library,
                           .owned_file = config_.state_dir + "/owned",
                           .emulated = !config_.emulate.empty(),
-                          .enable_mig = config_.enable_mig,
+                          .enable_mig_managed = config_.enable_mig == EnableMig::kManaged,
+                          .enable_mig_all = config_.enable_mig == EnableMig::kAll,
+                          .mig_gpus = config_.mig_gpus,
                           .change_time = config_.change_time,
                           .in_use_time = config_.in_use_time,
                           .poll_interval = config_.observe_every,
@@ -311,6 +313,7 @@ void Daemon::reload() {
   config_.only_admins_submit = next->only_admins_submit;
   config_.limits = next->limits;
   config_.linger = next->linger;
+  config_.move_services = next->move_services;
   parts_->api->reload(config_);
   parts_->hardware->set_fatal_xids(next->fatal_xids);
   parts_->supervisor->set_defaults(supervisor_options(*next, parts_->cgroups));

@@ -70,7 +70,7 @@ struct ApiService::Parts {
         reader(loop, engine.store().path()),
         jobs(loop, engine, hardware, supervisor, reader, views, access, limits, cgroups),
         node(engine, supervisor, views, access),
-        explain(engine, reader, access, limits),
+        explain(engine, reader, views, access, limits),
         defrag(engine, reader, access),
         history(engine, reader, views, access),
         leases(loop, engine, hardware, views, access, limits, config.linger),
@@ -80,6 +80,7 @@ struct ApiService::Parts {
         audit(std::move(the_audit)) {
     access.restrict_submission(config.only_admins_submit);
     views.set_tuning_in_file(config.tuning_in_file);
+    jobs.set_move_services(config.move_services);
     engine.set_hooks(metrics.engine_hooks());
     engine.set_on_events(
         [this](const std::vector<store::EventRow>& rows) { events.publish(rows); });
@@ -239,6 +240,7 @@ void ApiService::apply_configured_tuning(const api::TuningChange& change,
 
 void ApiService::reload(const Config& config) {
   parts_->views.set_tuning_in_file(config.tuning_in_file);
+  parts_->jobs.set_move_services(config.move_services);
   parts_->access.set_group(config.admins);
   parts_->access.restrict_submission(config.only_admins_submit);
   parts_->limits.set(config.limits);

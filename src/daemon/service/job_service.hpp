@@ -14,6 +14,7 @@
 #include "daemon/access/access.hpp"
 #include "daemon/engine/engine.hpp"
 #include "daemon/runs/cgroups.hpp"
+#include "daemon/views/views.hpp"
 #include "http/routes/api_handlers.hpp"
 
 namespace boost::asio {
@@ -26,7 +27,6 @@ class Hardware;
 class Limits;
 class HistoryReader;
 class Supervisor;
-class Views;
 
 class JobService {
  public:
@@ -36,6 +36,8 @@ class JobService {
 
   // The handlers of requests about jobs; the others are empty. They refer to this object.
   [[nodiscard]] http::ApiHandlers handlers();
+  // How services are moved that do not say so; for submissions from now on.
+  void set_move_services(api::MoveMethod way) { move_services_ = way; }
   // Called with jobs whose rows changed, once that is durable; answers requests that wait for them.
   void on_jobs_changed(const std::vector<std::uint64_t>& jobs);
 
@@ -65,6 +67,9 @@ class JobService {
             const Reply<std::vector<api::JobView>>& reply);
   [[nodiscard]] std::vector<api::JobView> outlines(
       const Caller& caller, const std::map<std::uint64_t, store::JobRow>& rows) const;
+  // Sets why a queued job waits, and adds which GPUs it cannot use because MIG mode is off.
+  void add_reason_to_wait(const store::JobRow& row, bool may_read, const Views::Queue& queue,
+                          api::JobView& view) const;
   [[nodiscard]] Answer<api::JobView> job(const Caller& caller, std::uint64_t id);
   void cancel(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
@@ -83,7 +88,15 @@ class JobService {
   [[nodiscard]] bool answer_if_repeated(const Caller& caller,
                                         const http::IdempotencyKey& idempotency,
                                         const Reply<http::ApiHandlers::Submitted>& reply);
-  void post(store::JobRow row, const core::JobSpec& spec, const http::IdempotencyKey& idempotency,
+  // How the job may be moved: as it says, else as the node's default.
+  [[nodiscard]] api::MoveMethod decide_move(const api::JobRequest& request) const;
+  void submit_decided(const Caller& caller, const api::JobRequest& request,
+                      const http::IdempotencyKey& idempotency,
+                      const Reply<http::ApiHandlers::Submitted>& reply);
+  // The answer to a repeated submission that became `job`.
+  [[nodiscard]] http::ApiHandlers::Submitted replayed(std::uint64_t job) const;
+  void post(store::JobRow row, const core::JobSpec& spec, api::MoveMethod move,
+            const http::IdempotencyKey& idempotency,
             const Reply<http::ApiHandlers::Submitted>& reply);
   // The row of a job; find_controllable(): if the caller may control it; find_active(): if it has
   // also not ended. `action` is for the error message.
@@ -104,6 +117,7 @@ class JobService {
   const Access& access_;
   Limits& limits_;
   Cgroups cgroups_;
+  api::MoveMethod move_services_ = api::MoveMethod::kNever;
   std::map<std::uint64_t, std::vector<std::weak_ptr<Waiter>>> waiters_;
   std::map<std::pair<std::uint32_t, std::string>, PendingSubmission>
       pending_submissions_;  // by uid and key

@@ -1,6 +1,7 @@
 // See job_service.hpp: submission; an idempotency key makes repeating it safe.
 #include <utility>
 
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "base/text.hpp"
@@ -59,6 +60,22 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
     return;
   }
   if (!idempotency.key.empty() && answer_if_repeated(caller, idempotency, reply)) return;
+  api::JobRequest decided = request;
+  decided.move.way = decide_move(request);
+  submit_decided(caller, decided, idempotency, reply);
+}
+
+// Without consent nothing is moved: the memory of a moved service is lost. Batch jobs say how.
+api::MoveMethod JobService::decide_move(const api::JobRequest& request) const {
+  if (request.move.way) return *request.move.way;
+  const bool is_service = request.kind == api::JobKind::kService;
+  const bool has_probe = request.probe.kind != api::Probe::Kind::kNone;
+  return is_service && has_probe ? move_services_ : api::MoveMethod::kNever;
+}
+
+void JobService::submit_decided(const Caller& caller, const api::JobRequest& request,
+                                const http::IdempotencyKey& idempotency,
+                                const Reply<http::ApiHandlers::Submitted>& reply) {
   const auto profile = choose_profile(engine_.scheduler().node(), request.profile,
                                       request.gpu_memory_mib, request.gpu_model);
   if (!profile) {
@@ -87,10 +104,10 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
   core::JobSpec spec = spec_of(row, request, supervisor_.default_grace());
   spec.over_limit = admission->over_limit;
   limits_.add_pending(row, spec.held || spec.over_limit);
-  post(std::move(row), spec, idempotency, reply);
+  post(std::move(row), spec, api::move_method(request), idempotency, reply);
 }
 
-void JobService::post(store::JobRow row, const core::JobSpec& spec,
+void JobService::post(store::JobRow row, const core::JobSpec& spec, api::MoveMethod move,
                       const http::IdempotencyKey& idempotency,
                       const Reply<http::ApiHandlers::Submitted>& reply) {
   const std::uint64_t id = row.id;
@@ -104,27 +121,29 @@ void JobService::post(store::JobRow row, const core::JobSpec& spec,
                                         .fingerprint = idempotency.fingerprint,
                                         .job = id,
                                         .wall = row.submitted};
-  engine_.post(
-      Input{.event = core::JobSubmitted{spec},
-            .edit_rows =
-                [row = std::move(row), submission](JobTable& records) {
-                  records.put(row);
-                  if (!submission.key.empty()) records.put(submission);
-                },
-            .done =
-                [this, reply, id, key, port](const Result<void>& result) {
-                  if (!result) limits_.remove_pending(id);
-                  if (port) pending_ports_.erase(*port);
-                  const auto answer = [&](bool repeated) -> Answer<http::ApiHandlers::Submitted> {
-                    if (result) return http::ApiHandlers::Submitted{.id = id, .replayed = repeated};
-                    return std::unexpected(unavailable(result.error().message));
-                  };
-                  const PendingSubmission pending = std::exchange(pending_submissions_[key], {});
-                  pending_submissions_.erase(key);
-                  reply(answer(false));
-                  for (const auto& repeat : pending.repeats) repeat(answer(true));
-                },
-            .may_be_refused = true});
+  engine_.post(Input{
+      .event = core::JobSubmitted{spec},
+      .edit_rows =
+          [row = std::move(row), submission](JobTable& records) {
+            records.put(row);
+            if (!submission.key.empty()) records.put(submission);
+          },
+      .done =
+          [this, reply, id, key, port, move](const Result<void>& result) {
+            if (!result) limits_.remove_pending(id);
+            if (port) pending_ports_.erase(*port);
+            const auto answer = [&](bool repeated) -> Answer<http::ApiHandlers::Submitted> {
+              if (result) {
+                return http::ApiHandlers::Submitted{.id = id, .replayed = repeated, .move = move};
+              }
+              return std::unexpected(unavailable(result.error().message));
+            };
+            const PendingSubmission pending = std::exchange(pending_submissions_[key], {});
+            pending_submissions_.erase(key);
+            reply(answer(false));
+            for (const auto& repeat : pending.repeats) repeat(answer(true));
+          },
+      .may_be_refused = true});
 }
 
 // A key that was used before: replies with the same job, also while that is not durable yet.
@@ -153,9 +172,22 @@ bool JobService::answer_if_repeated(const Caller& caller, const http::Idempotenc
   if ((*before)->fingerprint != idempotency.fingerprint) {
     refuse(cat("another request, which became job ", (*before)->job));
   } else {
-    reply(http::ApiHandlers::Submitted{.id = (*before)->job, .replayed = true});
+    reply(replayed((*before)->job));
   }
   return true;
+}
+
+http::ApiHandlers::Submitted JobService::replayed(std::uint64_t job) const {
+  http::ApiHandlers::Submitted before{.id = job, .replayed = true};
+  const auto row = engine_.store().job(job);
+  if (!row || !*row) return before;
+  boost::system::error_code bad;
+  const boost::json::value document = boost::json::parse((*row)->request, bad);
+  if (bad) return before;
+  if (const auto request = api::read_job_request(document)) {
+    before.move = api::move_method(*request);
+  }
+  return before;
 }
 
 http::Answer<void> JobService::check_servable(const api::JobRequest& request) const {
@@ -163,7 +195,7 @@ http::Answer<void> JobService::check_servable(const api::JobRequest& request) co
   if (own_port && api::move_method(request) != api::MoveMethod::kNever) {
     return std::unexpected(unservable(
         "a service with a port and no endpoint cannot be moved, because its replica would need the "
-        "same port: omit the port, add an endpoint, or pin the service."));
+        "same port: omit the port, add an endpoint, or use --move never."));
   }
   if ((request.cpu_percent && !cgroups_.cpu) || (request.memory_bytes && !cgroups_.memory)) {
     return std::unexpected(

@@ -4,6 +4,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "base/text.hpp"
 #include "daemon/access/problems.hpp"
 #include "daemon/service/job_service.hpp"
 #include "daemon/views/history_reader.hpp"
@@ -49,8 +50,7 @@ http::Answer<api::JobView> JobService::job(const Caller& caller, std::uint64_t i
   if (!row) return std::unexpected(row.error());
   const bool may_read = access_.may_read(caller, row->uid);
   api::JobView view = views_.outline(*row, may_read);
-  if (view.state == api::JobState::kQueued)
-    view.reason = views_.why_waiting(*row, may_read, views_.queue());
+  add_reason_to_wait(*row, may_read, views_.queue(), view);
   const auto runs = engine_.store().runs(id);
   const auto moves = engine_.store().moves(id);
   if (runs && moves) view.places = locations_of(*runs, *moves, may_read);
@@ -115,10 +115,23 @@ std::vector<api::JobView> JobService::outlines(const Caller& caller, const JobsB
   for (const auto& [id, row] : rows) {
     const bool may_read = access_.may_read(caller, row.uid);
     views.push_back(views_.outline(row, may_read));
-    if (views.back().state != api::JobState::kQueued) continue;
-    views.back().reason = views_.why_waiting(row, may_read, queue);
+    add_reason_to_wait(row, may_read, queue, views.back());
   }
   return views;
+}
+
+void JobService::add_reason_to_wait(const store::JobRow& row, bool may_read,
+                                    const Views::Queue& queue, api::JobView& view) const {
+  const bool is_queued = view.state == api::JobState::kQueued;
+  if (is_queued) view.reason = views_.why_waiting(row, may_read, queue);
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(core::JobId(row.id));
+  const bool needs_gpu =
+      slot != core::kNoJob && (is_queued || (node.job(slot).holds & core::kHoldUnservable) != 0);
+  if (!needs_gpu) return;
+  if (const std::string note = views_.mig_note(row.profile); !note.empty()) {
+    view.reason += cat(view.reason.empty() ? "" : "; ", note);
+  }
 }
 
 }  // namespace tangram::daemon

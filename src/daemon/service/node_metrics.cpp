@@ -134,6 +134,8 @@ void NodeMetrics::add_gpus(std::vector<MetricFamily>& to) const {
   MetricFamily load = family("tangram_gpu_load", "Fraction of a GPU's compute slices in use.");
   MetricFamily busy = family("tangram_gpu_busy", "1: Busy, 0: Lazy.");
   MetricFamily service = family("tangram_gpu_in_service", "1: the GPU takes jobs.");
+  MetricFamily mig_off =
+      family("tangram_gpu_mig_off", "1: out of service because its MIG mode is off.");
   double sum = 0;
   int count = 0;
   for (const api::GpuView& gpu : views_.gpus()) {
@@ -141,6 +143,7 @@ void NodeMetrics::add_gpus(std::vector<MetricFamily>& to) const {
     const bool takes = !gpu.model.empty() && gpu.health == "ok" && !gpu.cordoned && !gpu.draining;
     if (views_.is_retired(core::GpuId(gpu.index), gpu.uuid)) continue;
     add(service, labels, takes ? 1 : 0);
+    add(mig_off, labels, gpu.health == "mig-off" ? 1 : 0);
     if (gpu.model.empty()) continue;
     add(frag, labels, gpu.frag_cost);
     add(load, labels, gpu.load);
@@ -149,7 +152,8 @@ void NodeMetrics::add_gpus(std::vector<MetricFamily>& to) const {
     sum += gpu.frag_cost;
     ++count;
   }
-  for (MetricFamily* each : {&frag, &load, &busy, &service}) to.push_back(std::move(*each));
+  for (MetricFamily* each : {&frag, &load, &busy, &service, &mig_off})
+    to.push_back(std::move(*each));
   to.push_back(single("tangram_frag_cost", "Mean FragCost of the node's GPUs in service, 0 to 1.",
                       count == 0 ? 0 : sum / count));
   MetricFamily fits = family("tangram_profile_fits",

@@ -73,10 +73,20 @@ void NodeService::register_handlers(http::ApiHandlers& handlers) {
   handlers.end_orphan = [this](const Caller& caller, std::uint64_t run) {
     return end_orphan(caller, run);
   };
-  handlers.ready = [this]() -> http::Answer<void> {
-    if (engine_.store_error().empty()) return {};
-    return std::unexpected(unavailable(engine_.store_error()));
-  };
+  handlers.ready = [this] { return ready(); };
+}
+
+// A node without MIG mode still accepts jobs, which wait; it is not ready if nothing can start.
+http::Answer<std::vector<std::string>> NodeService::ready() const {
+  if (!engine_.store_error().empty()) return std::unexpected(unavailable(engine_.store_error()));
+  std::vector<std::string> troubles = views_.mig_troubles();
+  const core::Node& node = engine_.scheduler().node();
+  bool any_in_service = false;
+  for (std::uint32_t gpu = 0; gpu < node.gpu_count(); ++gpu) {
+    any_in_service |= node.gpu(core::GpuId(gpu)).health == core::Health::kOk;
+  }
+  if (troubles.empty() || any_in_service) return troubles;
+  return std::unexpected(unavailable(cat("no GPU is in service. ", troubles.front())));
 }
 
 http::Answer<std::vector<api::OrphanView>> NodeService::orphans(const http::Caller& caller) const {

@@ -37,6 +37,7 @@ class NodeService {
       const http::Caller& caller) const;
   [[nodiscard]] http::Answer<api::OrphanView> end_orphan(const http::Caller& caller,
                                                          std::uint64_t run);
+  [[nodiscard]] http::Answer<std::vector<std::string>> ready() const;
   [[nodiscard]] http::Answer<api::GpuView> gpu(std::uint32_t index) const;
 
   Engine& engine_;

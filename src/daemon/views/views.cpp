@@ -89,6 +89,32 @@ std::string Views::why_waiting(const store::JobRow& row, bool may_read, const Qu
   return why;
 }
 
+bool Views::is_mig_off(core::GpuId gpu) const {
+  return std::ranges::any_of(hardware_.gpus(), [&](const device::Gpu& each) {
+    return device::is_mig_off(each) && hardware_.id_of(each.uuid) == gpu;
+  });
+}
+
+std::vector<std::string> Views::mig_troubles() const {
+  std::vector<std::string> troubles;
+  for (const device::Gpu& gpu : hardware_.gpus()) {
+    if (device::is_mig_off(gpu)) troubles.push_back(cat("GPU ", gpu.index, ": ", gpu.trouble));
+  }
+  return troubles;
+}
+
+std::string Views::mig_note(const std::string& profile) const {
+  const core::Node& node = engine_.scheduler().node();
+  std::vector<std::string> gpus;
+  for (const device::Gpu& gpu : hardware_.gpus()) {
+    if (!device::is_mig_off(gpu)) continue;
+    const auto id = hardware_.id_of(gpu.uuid);
+    if (id && node.model(*id).find_profile(profile)) gpus.push_back(std::to_string(id->value()));
+  }
+  if (gpus.empty()) return "";
+  return cat("MIG mode is off on GPU ", join_words(gpus), " (see `tangram gpus`)");
+}
+
 api::GpuView Views::view(core::GpuId id) const {
   const core::Node& node = engine_.scheduler().node();
   const core::Gpu& gpu = node.gpu(id);
@@ -135,6 +161,7 @@ api::GpuView Views::view(const device::Gpu& gpu) const {
   view.mig = device::name_of(gpu.mig);
   view.trouble = gpu.trouble;
   if (view.health.empty()) view.health = gpu.health == device::Health::kOk ? "ok" : "lost";
+  if (gpu.health == device::Health::kOk && device::is_mig_off(gpu)) view.health = "mig-off";
   return view;
 }
 

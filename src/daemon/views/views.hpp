@@ -39,6 +39,12 @@ class Views {
   // full answer.
   [[nodiscard]] std::string why_waiting(const store::JobRow& row, bool may_read,
                                         const Queue& queue) const;
+  // Why a queued or held job of this profile cannot use some GPUs: their MIG mode is off. Empty if
+  // there are none.
+  [[nodiscard]] std::string mig_note(const std::string& profile) const;
+  [[nodiscard]] bool is_mig_off(core::GpuId gpu) const;
+  // The GPUs whose MIG mode is off: "GPU 0: " and what to do.
+  [[nodiscard]] std::vector<std::string> mig_troubles() const;
   // The GPUs that the driver lists, and as lost those that it listed earlier.
   [[nodiscard]] std::vector<api::GpuView> gpus() const;
   // True if the driver no longer lists the GPU and an admin has cordoned it: no alert is needed.

@@ -138,6 +138,7 @@ struct ApiHandlers {
   struct Submitted {
     std::uint64_t id = 0;
     bool replayed = false;  // the job existed already: a repeated request with the same key
+    std::optional<api::MoveMethod> move = {};  // how it may be moved; nullopt: not known any more
   };
   // Replies once the job is durable.
   std::function<void(const Caller&, const api::JobRequest&, const IdempotencyKey&,
@@ -223,7 +224,8 @@ struct ApiHandlers {
   std::function<void(const Caller&, std::uint64_t id, Reply<api::TokenView>)> revoke_token;
 
   std::function<Answer<std::string>(const Caller&)> metrics;  // Prometheus text
-  std::function<Answer<void>()> ready;                        // 503 while the daemon cannot serve
+  // What limits the service of a daemon that is ready, one sentence each; an error if it is not.
+  std::function<Answer<std::vector<std::string>>()> ready;  // 503 while the daemon cannot serve
   // Called with every response except those to GET and HEAD, for the audit log. An unauthenticated
   // caller has an address and no token; `method` and `target` are then untrusted and of any length.
   // `what` summarizes the effect ("job=7"); empty if method and target say it all.

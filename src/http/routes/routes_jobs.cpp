@@ -174,7 +174,10 @@ Outcome post_job(const ApiHandlers& handlers, const Request& request) {
         respond(problem_response(made.error()));
         return;
       }
-      Response response = json_response(json::object{{"id", made->id}}, made->replayed ? 200 : 201);
+      json::value move;
+      if (made->move) move = api::name_of(*made->move);
+      Response response = json_response(json::object{{"id", made->id}, {"move", std::move(move)}},
+                                        made->replayed ? 200 : 201);
       response.headers.emplace_back("Location", cat("/v1/jobs/", made->id));
       response.what = cat("job=", made->id);
       if (made->replayed) response.headers.emplace_back("Idempotency-Replayed", "true");

@@ -1,6 +1,7 @@
 // The routes for GPUs, tuning, status and health; see routes.cpp for the table.
 #include <limits>
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -98,7 +99,9 @@ Outcome get_health(const ApiHandlers&, const Request&) {
 
 Outcome get_ready(const ApiHandlers& handlers, const Request&) {
   const auto ready = handlers.ready();
-  return ready ? json_response(json::object{{"status", "ok"}}) : problem_response(ready.error());
+  if (!ready) return problem_response(ready.error());
+  return json_response(json::object{{"status", ready->empty() ? "ok" : "degraded"},
+                                    {"troubles", json::array(ready->begin(), ready->end())}});
 }
 
 Outcome get_metrics(const ApiHandlers& handlers, const Request& request) {

@@ -253,7 +253,11 @@ TEST_F(Routes, HistoryAndUsageAreReturned) {
 }
 
 TEST_F(Routes, HealthReadinessAndMetrics) {
+  EXPECT_EQ(done("GET", "/readyz").body.at("status"), "ok");
+  daemon_.on_loop([&] { daemon_.troubles = {"GPU 0: MIG is off"}; });
   EXPECT_EQ(done("GET", "/readyz").status, 200);
+  EXPECT_EQ(done("GET", "/readyz").body,
+            (json::value{{"status", "degraded"}, {"troubles", {"GPU 0: MIG is off"}}}));
   daemon_.on_loop([&] { daemon_.ready = false; });
   EXPECT_THAT(raw("GET", "/readyz"), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("not-ready")));
   EXPECT_EQ(done("GET", "/healthz").status, 200);

@@ -148,6 +148,7 @@ class TestDaemon {
   std::vector<std::string> audit;  // "POST /v1/jobs 201 by 1000"
   api::TuningView tuning;
   bool ready = true;
+  std::vector<std::string> troubles;
   std::vector<std::uint32_t> unresolved_uids;  // users whose lookup has not finished
   std::uint64_t unsynced_job = 0;  // the job with changes that are not durable yet; 0: none
   std::vector<std::weak_ptr<std::function<void()>>> durability_waiters;
@@ -215,7 +216,7 @@ class TestDaemon {
       if (const auto known = submitted_by_key_.find(key.key);
           !key.key.empty() && known != submitted_by_key_.end()) {
         if (known->second.first == key.fingerprint) {
-          reply(ApiHandlers::Submitted{known->second.second, true});
+          reply(ApiHandlers::Submitted{known->second.second, true, api::MoveMethod::kNever});
           return;
         }
         reply(std::unexpected(problem(422, "key-reused", "the key was used before.")));
@@ -224,7 +225,7 @@ class TestDaemon {
       const std::uint64_t id = insert(view);
       submitted_by_key_[key.key] = {key.fingerprint, id};
       if (on_submit) on_submit(jobs_.at(id));
-      reply(ApiHandlers::Submitted{id, false});
+      reply(ApiHandlers::Submitted{id, false, request.move.way.value_or(api::MoveMethod::kNever)});
     };
   }
 
@@ -368,8 +369,8 @@ class TestDaemon {
       reply(usage);
     };
     handlers.metrics = [](const Caller&) { return std::string("tangram_up 1\n"); };
-    handlers.ready = [this]() -> Answer<void> {
-      if (ready) return {};
+    handlers.ready = [this]() -> Answer<std::vector<std::string>> {
+      if (ready) return troubles;
       return std::unexpected(problem(503, "not-ready", "store is loading"));
     };
   }
