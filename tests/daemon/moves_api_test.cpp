@@ -320,7 +320,7 @@ TEST_F(Moves, ShowNamesTheWayAJobMoves) {
   const auto id = running("1g.5gb");
   EXPECT_THAT(ok({"show", std::to_string(id)}), HasSubstr("by replica"));
   const auto pinned = node_.submit("1g.5gb", kForever, {{"move", {{"way", "never"}}}});
-  EXPECT_THAT(ok({"show", std::to_string(pinned)}), HasSubstr("moves        never"));
+  EXPECT_THAT(ok({"show", std::to_string(pinned)}), HasSubstr("moves      never"));
 }
 
 // A port belongs to a job from its submission, also while it is queued or held.

@@ -29,7 +29,7 @@ std::pair<int, json::value> call_as(uid_t uid, const Node& node, const std::stri
   if (child == 0) {
     std::string reply_text = "0 null";
     if (::setgid(uid) == 0 && ::setuid(uid) == 0) {
-      if (auto client = http::Client::open(node.socket())) {
+      if (auto client = tangram::http::Client::open(node.socket())) {
         const auto reply = client->exchange(method, target, body);
         if (reply) reply_text = cat(reply->status, " ", json::serialize(reply->body));
       }
