@@ -252,7 +252,7 @@ TEST_F(JobsCli, ShowsTheAddressAndThePlacesOfAService) {
     job.view.places.clear();
   });
   EXPECT_THAT(ok({"show", "1"}),
-              AllOf(HasSubstr("never (pinned)"), ::testing::Not(HasSubstr("PLACE"))));
+              AllOf(HasSubstr("moves      never"), ::testing::Not(HasSubstr("PLACE"))));
   daemon_.change(1, [](TestDaemon::Job& job) {
     job.view.request.kind = api::JobKind::kBatch;
     job.view.request.probe = {};

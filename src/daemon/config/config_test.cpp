@@ -131,6 +131,7 @@ jobs_per_user = 20
 submissions_per_second = 5
 request_bytes_per_user = "2MiB"
 log_bytes_per_user = "3GiB"
+max_priority = -5
 [log]
 level = "debug"
 format = "json"
@@ -198,7 +199,8 @@ TEST(Config, EveryKeyIsRead) {
                                         .jobs = 20,
                                         .submissions_per_second = 5,
                                         .request_bytes = 2U << 20U,
-                                        .log_bytes = 3ULL << 30U}));
+                                        .log_bytes = 3ULL << 30U,
+                                        .max_priority = -5}));
   EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->audit, "/a.log");
   EXPECT_TRUE(config->log_json);
