@@ -64,6 +64,7 @@ TEST_F(LeaseCli, OptionsEndAtTheCommand) {
       run({"lease", "-p", "1g.5gb", "/bin/sh", "-c", "echo $0 $1; exit 5", "--name", "-q"}, 5),
       "--name -q\n");
   EXPECT_THAT(run({"lease", "/bin/sh", "-p", "1g.5gb"}, 125), HasSubstr("before '/bin/sh'"));
+  EXPECT_THAT(run({"lease", "lst"}, 125), HasSubstr("did you mean `tangram lease list`?"));
   expect_none_open();
 }
 

@@ -146,7 +146,7 @@ TEST_F(JobsCli, SubmitSetsEndpointAndMoveOptions) {
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--stateless", "--pin", "x"}),
               HasSubstr("--stateless"));
   EXPECT_THAT(refused({"submit", "-p", "1g.5gb", "--stateless", "x"}),
-              HasSubstr("--move: \"replica\" is for services"));
+              HasSubstr("--stateless is for services"));
 }
 
 // Words that Tangram has options for belong to the command behind its first word.

@@ -193,6 +193,10 @@ Result<void> set_endpoint_options(const JobOptions& o, json::object& endpoint) {
 }
 
 Result<void> set_moving(const JobOptions& o, json::object& job) {
+  if (o.stateless && !o.service && o.kind != "service") {
+    return invalid(
+        "--stateless is for services: use --service, or --move checkpoint for a batch job.");
+  }
   json::object endpoint;
   json::object move;
   const auto set = [](json::object& into, const char* key, const std::string& value) {

@@ -63,7 +63,15 @@ Result<void> set_times(const LeaseOptions& o, api::LeaseRequest& request) {
 
 Result<void> set_need(const LeaseOptions& o, const std::vector<std::string>& command,
                       api::LeaseRequest& request) {
-  if (o.profile.empty() && o.gpu_memory.empty()) return std::unexpected(missing_size(command));
+  if (o.profile.empty() && o.gpu_memory.empty()) {
+    const std::vector<std::string> verbs = {"list", "show", "renew", "release"};
+    const auto near = command.size() == 1 ? nearest(command.front(), verbs) : std::nullopt;
+    if (!near) return std::unexpected(missing_size(command));
+    return invalid(cat(tangram::quoted(command.front()),
+                       " is no verb of `tangram lease`, and no instance size is given to run it; "
+                       "did you mean `tangram lease ",
+                       *near, "`?"));
+  }
   if (!o.profile.empty() && !o.gpu_memory.empty()) {
     return invalid("--profile and --gpu-memory exclude each other.");
   }
