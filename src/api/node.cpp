@@ -113,6 +113,24 @@ json::value user_json(const UserUse& user) {
                       {"log_bytes", limit_json(user.log_bytes)}};
 }
 
+json::value time_limits_json(const TimeLimits& limits) {
+  const auto text = [](std::optional<std::chrono::milliseconds> time) {
+    return time ? json::value(duration_text(*time)) : nullptr;
+  };
+  return json::object{{"default", text(limits.standard)}, {"max", text(limits.longest)}};
+}
+
+// A daemon of an older version does not send it.
+TimeLimits time_limits_in(Fields& status, FieldErrors& errors) {
+  TimeLimits limits;
+  const json::value* value = status.value("time_limits");
+  if (value == nullptr) return limits;
+  Fields fields(*value, status.path_of("time_limits"), "time limits", errors);
+  limits.standard = fields.duration("default", {0, kMax});
+  limits.longest = fields.duration("max", {0, kMax});
+  return limits;
+}
+
 // A daemon of an older version does not send it.
 UserUse user_in(Fields& status, FieldErrors& errors) {
   UserUse user;
@@ -225,7 +243,8 @@ json::value to_json(const StatusView& s) {
                       {"threshold", s.threshold},
                       {"tuning_differences", std::move(differences)},
                       {"profiles", std::move(profiles)},
-                      {"user", user_json(s.user)}};
+                      {"user", user_json(s.user)},
+                      {"time_limits", time_limits_json(s.time_limits)}};
 }
 
 Result<StatusView> read_status_view(const json::value& document) {
@@ -257,6 +276,7 @@ Result<StatusView> read_status_view(const json::value& document) {
     s.profiles.push_back(profile_in(value, path, errors));
   });
   s.user = user_in(fields, errors);
+  s.time_limits = time_limits_in(fields, errors);
   if (errors.first()) return std::unexpected(*errors.first());
   return s;
 }

@@ -1,6 +1,7 @@
 // The node on the wire: its GPUs, their instances, and the status of the daemon.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -72,6 +73,13 @@ struct UserUse {
   LimitUse log_bytes;      // of ended runs
 };
 
+// The time limits of the calling user's new jobs; nullopt: none.
+struct TimeLimits {
+  std::optional<std::chrono::milliseconds>
+      standard;                                      // of batch jobs that set none; JSON: "default"
+  std::optional<std::chrono::milliseconds> longest;  // that may be requested; JSON: "max"
+};
+
 struct StatusView {
   std::string version;
   std::uint64_t pid = 0;
@@ -93,6 +101,7 @@ struct StatusView {
   std::vector<TuningDifference> tuning_differences;
   std::vector<ProfileView> profiles;
   UserUse user = {};
+  TimeLimits time_limits = {};
 };
 
 // A live run without a job in the store; see GET /v1/node/orphans.

@@ -121,6 +121,43 @@ TEST_F(Limits, TooManyJobsAndTooManySubmissionsAreRefused) {
              [&] { return submit(node, "7g.40gb", kForever).first == 201; });
 }
 
+std::string detail_of(const std::pair<int, json::value>& answer) {
+  return std::string(answer.second.at("detail").as_string());
+}
+
+TEST_F(Limits, TimeLimitsHaveADefaultAndAMaximum) {
+  Node node({.emulate = "1xA100-40GB",
+             .config = "[jobs]\ndefault_time_limit = \"1h\"\nmax_time_limit = \"2h\"\n"});
+  start(node);
+  const auto submit_with = [&](const json::object& more) {
+    json::object request = node.job_request("1g.5gb", kForever, more);
+    request["directory"] = "/";
+    return call_as(kNobody, node, "POST", "/v1/jobs", request);
+  };
+  const auto limit_of = [&](std::uint64_t id) {
+    return node.job(id).at("request").at("time_limit");
+  };
+  const auto plain = id_of(submit_with({}));
+  EXPECT_EQ(limit_of(plain), "1h");
+  EXPECT_EQ(limit_of(id_of(submit_with({{"time_limit", "2h"}}))), "2h");
+  EXPECT_EQ(limit_of(id_of(submit_with({{"kind", "service"}}))), "2h");
+  const auto refused = submit_with({{"time_limit", "121m"}});
+  EXPECT_EQ(refused.first, 422);
+  EXPECT_THAT(detail_of(refused), HasSubstr("time limit 2h1m is above the maximum of 2h"));
+  const json::object lease{{"profile", "1g.5gb"}, {"key", "k"}, {"ttl", "3h"}};
+  const auto refused_lease = call_as(kNobody, node, "POST", "/v1/leases", lease);
+  EXPECT_EQ(refused_lease.first, 422);
+  EXPECT_THAT(detail_of(refused_lease), HasSubstr("TTL 3h is above the maximum of 2h"));
+  const json::value status = call_as(kNobody, node, "GET", "/v1/status").second;
+  EXPECT_EQ(status.at("time_limits"), (json::object{{"default", "1h"}, {"max", "2h"}}));
+  // An admin has no maximum, but the default.
+  EXPECT_EQ(limit_of(node.submit("1g.5gb", kForever, {{"time_limit", "3h"}})), "3h");
+  EXPECT_EQ(limit_of(node.submit("1g.5gb", kForever)), "1h");
+  node.await(plain, "running");
+  EXPECT_THAT(node.tangram({"explain", std::to_string(plain)}),
+              HasSubstr("It is stopped at its time limit, 1h after the start of its first run."));
+}
+
 // Every user may ask how much of its limits it uses.
 json::object use_of(const Node& node) {
   const auto status = call_as(kNobody, node, "GET", "/v1/status");

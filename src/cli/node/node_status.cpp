@@ -55,6 +55,14 @@ std::string differences_text(const std::vector<api::TuningDifference>& differenc
   return all;
 }
 
+std::string time_limits_text(const api::TimeLimits& limits) {
+  std::string all;
+  if (limits.standard) all = cat("default ", api::duration_text(*limits.standard));
+  if (limits.longest)
+    all += cat(all.empty() ? "" : ", ", "maximum ", api::duration_text(*limits.longest));
+  return all;
+}
+
 void print_status(const api::StatusView& s, Output& out) {
   out.line(cat(out.paint(cat("tangramd ", terminal_safe(s.version)), Style::kBold), "  process ",
                s.pid, ", since ", local_text(s.since), s.emulated ? "  (emulated GPUs)" : ""));
@@ -77,6 +85,7 @@ void print_status(const api::StatusView& s, Output& out) {
                       ", threshold ", s.threshold));
   add("tuning", differences_text(s.tuning_differences));
   add("your limits", limits_text(s.user));
+  add("time limits", time_limits_text(s.time_limits));
   add("store", s.store, s.store == "ok" ? Style::kGood : Style::kBad);
   facts.print(out);
   if (!s.profiles.empty()) {

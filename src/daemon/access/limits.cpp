@@ -90,6 +90,36 @@ http::Answer<Limits::Admission> Limits::would_admit(const http::Caller& caller, 
   return check(uid, profile, 0);
 }
 
+api::TimeLimits Limits::time_limits_of(const http::Caller& caller) const {
+  const auto limit = [](std::chrono::milliseconds time) {
+    return time.count() > 0 ? TimeLimit(time) : std::nullopt;
+  };
+  return {.standard = limit(limits_.default_time),
+          .longest = access_.is_admin(caller) ? std::nullopt : limit(limits_.max_time)};
+}
+
+http::Answer<Limits::TimeLimit> Limits::time_limit_of(const http::Caller& caller, api::JobKind kind,
+                                                      TimeLimit requested) const {
+  const api::TimeLimits limits = time_limits_of(caller);
+  if (!requested) {
+    const bool has_default = kind == api::JobKind::kBatch && limits.standard;
+    return has_default ? limits.standard : limits.longest;
+  }
+  if (!limits.longest || *requested <= *limits.longest) return requested;
+  return std::unexpected(
+      unservable(cat("time limit ", api::duration_text(*requested), " is above the maximum of ",
+                     api::duration_text(*limits.longest), ": request at most that.")));
+}
+
+http::Answer<void> Limits::check_ttl(const http::Caller& caller,
+                                     std::optional<std::chrono::milliseconds> ttl) const {
+  const TimeLimit longest = time_limits_of(caller).longest;
+  if (!ttl || !longest || *ttl <= *longest) return {};
+  return std::unexpected(unservable(cat("TTL ", api::duration_text(*ttl),
+                                        " is above the maximum of ", api::duration_text(*longest),
+                                        ": request at most that, and renew the lease.")));
+}
+
 const Limits::UserLoad* Limits::load_of(std::uint32_t uid) const {
   const auto at = loads_.find(uid);
   return at == loads_.end() ? nullptr : &at->second;

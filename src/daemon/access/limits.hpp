@@ -5,6 +5,7 @@
 // exceed a limit. Admins have no limits. Used on the loop only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -41,6 +42,16 @@ class Limits {
   // What admit() would return now for a small request; counts nothing.
   [[nodiscard]] http::Answer<Admission> would_admit(const http::Caller& caller, std::uint32_t uid,
                                                     const std::string& profile) const;
+  // The time limit that a new job gets; nullopt: none. `requested` has priority over the defaults.
+  // A problem: it is above the maximum of its user.
+  using TimeLimit = std::optional<std::chrono::milliseconds>;
+  [[nodiscard]] http::Answer<TimeLimit> time_limit_of(const http::Caller& caller, api::JobKind kind,
+                                                      TimeLimit requested) const;
+  // Checks the TTL of a lease against the longest time limit.
+  [[nodiscard]] http::Answer<void> check_ttl(const http::Caller& caller,
+                                             std::optional<std::chrono::milliseconds> ttl) const;
+  // What time_limit_of() applies to this caller.
+  [[nodiscard]] api::TimeLimits time_limits_of(const http::Caller& caller) const;
   // Why a job is held at the limit.
   struct Hold {
     std::uint32_t has = 0;  // compute slices, as in Admission

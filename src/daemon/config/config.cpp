@@ -236,10 +236,28 @@ void read_move_services(const Section& in, Config& config) {
   config.move_services = way == "replica" ? api::MoveMethod::kReplica : api::MoveMethod::kNever;
 }
 
+// "none" is 0.
+void read_time_limit(const Section& in, const char* key, std::chrono::milliseconds& value) {
+  if (in.table().text_or(key, "none") == "none") return;
+  in.read(key, value);
+  if (value < std::chrono::seconds(1)) in.add_error(key, "must be at least 1s, or \"none\"");
+}
+
+void read_time_limits(const Section& in, UserLimits& limits) {
+  read_time_limit(in, "default_time_limit", limits.default_time);
+  read_time_limit(in, "max_time_limit", limits.max_time);
+  if (limits.max_time.count() > 0 && limits.default_time > limits.max_time) {
+    in.add_error("default_time_limit",
+                 cat("is ", api::duration_text(limits.default_time), ", above max_time_limit (",
+                     api::duration_text(limits.max_time), ")"));
+  }
+}
+
 void read_jobs(const Section& in, Config& config) {
-  in.allow({"grace", "start_time", "log_size", "log_files", "first_port", "last_port", "cgroup",
-            "lost_found_days", "pids_limit", "move_services"});
+  in.allow({"default_time_limit", "max_time_limit", "grace", "start_time", "log_size", "log_files",
+            "first_port", "last_port", "cgroup", "lost_found_days", "pids_limit", "move_services"});
   read_move_services(in, config);
+  read_time_limits(in, config.limits);
   in.read("grace", config.grace);
   in.read("start_time", config.start_time);
   in.read_bytes("log_size", config.log_bytes);

@@ -30,6 +30,11 @@ struct UserLimits {
   std::uint64_t log_bytes = 16ULL << 30U;      // logs of ended runs; the oldest are removed
   std::int32_t max_priority = 0;               // of a submission; 0: users may only lower theirs
 
+  std::chrono::milliseconds default_time{0};  // time limit of batch jobs that request none
+  // Longest time limit of a job and longest TTL of a lease; more is refused. Jobs that request no
+  // limit and have no default get this one.
+  std::chrono::milliseconds max_time{0};
+
   friend bool operator==(const UserLimits&, const UserLimits&) = default;
 };
 

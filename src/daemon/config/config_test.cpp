@@ -159,6 +159,8 @@ protect_head = false
 linger = "30s"
 [jobs]
 move_services = "replica"
+default_time_limit = "4h"
+max_time_limit = "2d"
 grace = "1s"
 start_time = "3s"
 log_size = "1MiB"
@@ -183,6 +185,14 @@ most_jobs = 10
 most_steps = 5000
 )";
 
+TEST(Config, ADefaultTimeLimitAboveTheMaximumIsAnError) {
+  const auto config =
+      parse_config("[jobs]\ndefault_time_limit = \"2h\"\nmax_time_limit = \"1h\"\n", "t");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message, "t:2: default_time_limit: is 2h, above max_time_limit (1h).");
+  EXPECT_FALSE(parse_config("[jobs]\nmax_time_limit = \"5ms\"\n", "t"));
+}
+
 TEST(Config, EveryKeyIsRead) {
   ASSERT_EQ(keys_in(kEveryKey), all_keys());
   const auto config = parse_config(kEveryKey, "t");
@@ -200,6 +210,8 @@ TEST(Config, EveryKeyIsRead) {
                                         .submissions_per_second = 5,
                                         .request_bytes = 2U << 20U,
                                         .log_bytes = 3ULL << 30U,
+                                        .default_time = std::chrono::hours(4),
+                                        .max_time = std::chrono::hours(48),
                                         .max_priority = -5}));
   EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->audit, "/a.log");

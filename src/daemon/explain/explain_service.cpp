@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <boost/json/parse.hpp>
+
 #include "base/text.hpp"
 #include "core/explain_job.hpp"
 #include "daemon/access/limits.hpp"
@@ -28,6 +30,18 @@ std::string state_text(const store::JobRow& row) {
     return cat("is ", row.state, " on GPU ", *row.gpu, " at start ", *row.start);
   }
   return cat("is ", row.state);
+}
+
+// Adds the time limit of an active job, which only its stored request has.
+void add_time_limit(store::Store& store, api::ExplanationBase& to, std::uint64_t job) {
+  const auto row = store.job(job);
+  if (!row || !*row || (*row)->over) return;
+  boost::system::error_code bad;
+  const auto request = api::read_job_request(boost::json::parse((*row)->request, bad));
+  if (bad || !request || !request->time_limit) return;
+  to.text.push_back(cat("It is stopped at its time limit, ",
+                        api::duration_text(*request->time_limit),
+                        " after the start of its first run."));
 }
 
 }  // namespace
@@ -125,6 +139,7 @@ api::Explanation ExplainService::why_waiting(const http::Caller& caller,
   }
   name_mig_off(explanation);
   describe_waiting(job_state->holds, explanation);
+  if (access_.may_read(caller, row.uid)) add_time_limit(engine_.store(), explanation, row.id);
   return explanation;
 }
 
@@ -137,8 +152,8 @@ void ExplainService::why_here(const http::Caller& caller, const store::JobRow& r
   explanation.state = api::find_state(row.state).value_or(api::JobState::kRunning);
   if (row.kind == "lease") explanation.leases.push_back(row.id);
   const auto read = [explanation, place = state_text(row), placed = was_placed(row),
-                     reason = may_read ? row.reason : ""](
-                        store::Store& store) mutable -> Result<api::Explanation> {
+                     reason = may_read ? row.reason : "",
+                     may_read](store::Store& store) mutable -> Result<api::Explanation> {
     const auto decided =
         placed ? replay_placement(store, explanation.job, explanation) : Result<void>();
     describe_placed(place, explanation);
@@ -151,6 +166,7 @@ void ExplainService::why_here(const http::Caller& caller, const store::JobRow& r
     }
     if (placed) add_moves(store, explanation);
     describe_moves(explanation);
+    if (may_read) add_time_limit(store, explanation, explanation.job);
     return explanation;
   };
   if (!reader_.query<api::Explanation>(caller.uid, read, reply_with(reply))) {

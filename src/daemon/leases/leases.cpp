@@ -150,6 +150,7 @@ http::Answer<std::uint64_t> Leases::find_or_submit(const Caller& caller,
     }
   }
   if (auto may = admit_privileges(caller, request); !may) return std::unexpected(may.error());
+  if (auto may = limits_.check_ttl(caller, request.ttl); !may) return std::unexpected(may.error());
   const auto profile =
       choose_profile(engine_.scheduler().node(), request.profile, request.gpu_memory_mib);
   if (!profile) return std::unexpected(profile.error());

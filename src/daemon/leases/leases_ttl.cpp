@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "daemon/access/limits.hpp"
 #include "daemon/access/problems.hpp"
 #include "daemon/leases/lease_timers.hpp"
 #include "daemon/leases/leases.hpp"
@@ -32,6 +33,10 @@ void Leases::renew(const Caller& caller, std::uint64_t id,
       reply(std::unexpected(may.error()));
       return;
     }
+  }
+  if (const auto may = limits_.check_ttl(caller, ttl); !may) {
+    reply(std::unexpected(may.error()));
+    return;
   }
   ++renewals_in_flight_[id];
   engine_.post(Input{

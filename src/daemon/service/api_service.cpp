@@ -193,6 +193,7 @@ http::ApiHandlers ApiService::handlers() {
     auto view = status(caller);
     if (!view) return view;
     view->user = parts.limits.use_of(caller);
+    view->time_limits = parts.limits.time_limits_of(caller);
     view->user.log_bytes.used = parts.log_quota.bytes_of(caller.uid);
     return view;
   };

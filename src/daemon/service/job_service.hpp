@@ -60,7 +60,7 @@ class JobService {
         repeats;  // of the same request, answered with it
   };
 
-  void submit(const Caller& caller, const api::JobRequest& request,
+  void submit(const Caller& caller, const api::JobRequest& requested,
               const http::IdempotencyKey& idempotency,
               const Reply<http::ApiHandlers::Submitted>& reply);
   void jobs(const Caller& caller, const http::JobFilter& filter,

@@ -52,7 +52,7 @@ core::JobSpec spec_of(const store::JobRow& row, const api::JobRequest& request,
 
 }  // namespace
 
-void JobService::submit(const Caller& caller, const api::JobRequest& request,
+void JobService::submit(const Caller& caller, const api::JobRequest& requested,
                         const http::IdempotencyKey& idempotency,
                         const Reply<http::ApiHandlers::Submitted>& reply) {
   if (const auto admitted = access_.admit_submission(caller); !admitted) {
@@ -60,8 +60,14 @@ void JobService::submit(const Caller& caller, const api::JobRequest& request,
     return;
   }
   if (!idempotency.key.empty() && answer_if_repeated(caller, idempotency, reply)) return;
-  api::JobRequest decided = request;
-  decided.move.way = decide_move(request);
+  const auto time_limit = limits_.time_limit_of(caller, requested.kind, requested.time_limit);
+  if (!time_limit) {
+    reply(std::unexpected(time_limit.error()));
+    return;
+  }
+  api::JobRequest decided = requested;
+  decided.time_limit = *time_limit;
+  decided.move.way = decide_move(requested);
   submit_decided(caller, decided, idempotency, reply);
 }
 
