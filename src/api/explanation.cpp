@@ -175,15 +175,19 @@ std::optional<PendingRoomView> pending_room_in(Fields& outer, FieldErrors& error
 
 json::value limit_json(const std::optional<LimitView>& l) {
   if (!l) return nullptr;
-  return json::object{
-      {"has", l->has}, {"most", l->most}, {"needs", l->needs}, {"behind", or_null(l->behind)}};
+  return json::object{{"has", l->has},
+                      {"most", l->most},
+                      {"needs", l->needs},
+                      {"behind", or_null(l->behind)},
+                      {"group", text_or_null(l->group)}};
 }
 
 std::optional<LimitView> limit_in(Fields& outer, FieldErrors& errors) {
   if (!outer.has("limit")) return std::nullopt;
   Fields fields(*outer.value("limit"), outer.path_of("limit"), "a limit", errors);
   return LimitView{fields.number32("has").value_or(0), fields.number32("most").value_or(0),
-                   fields.number32("needs").value_or(0), fields.number("behind", kAny)};
+                   fields.number32("needs").value_or(0), fields.number("behind", kAny),
+                   fields.text("group")};
 }
 
 void write_base(json::object& o, const ExplanationBase& why) {

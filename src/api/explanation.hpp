@@ -91,10 +91,11 @@ struct MoveRecordView {
 
 // The limit that a job is held at, in compute slices.
 struct LimitView {
-  std::uint32_t has = 0;                     // used by the user's other jobs
+  std::uint32_t has = 0;                     // used by the other jobs of its user or group
   std::uint32_t most = 0;                    // the limit
   std::uint32_t needs = 0;                   // of this job
-  std::optional<std::uint64_t> behind = {};  // a job of the same user, held before it
+  std::optional<std::uint64_t> behind = {};  // a job of the same user or group, held before it
+  std::string group = {};                    // whose limit it is; empty: the user's
 };
 
 // The common part of an explanation and of the answer to a what-if question.

@@ -109,6 +109,7 @@ json::value limit_json(const LimitUse& use) {
 json::value user_json(const UserUse& user) {
   return json::object{{"jobs", limit_json(user.jobs)},
                       {"slices", limit_json(user.slices)},
+                      {"held_jobs", limit_json(user.held_jobs)},
                       {"request_bytes", limit_json(user.request_bytes)},
                       {"log_bytes", limit_json(user.log_bytes)}};
 }
@@ -141,6 +142,7 @@ UserUse user_in(Fields& status, FieldErrors& errors) {
                                           .limit = fields.number("limit", {0, kMax})};
                        if (name == "jobs") user.jobs = use;
                        if (name == "slices") user.slices = use;
+                       if (name == "held_jobs") user.held_jobs = use;
                        if (name == "request_bytes") user.request_bytes = use;
                        if (name == "log_bytes") user.log_bytes = use;
                      });

@@ -69,6 +69,7 @@ struct LimitUse {
 struct UserUse {
   LimitUse jobs;           // active ones
   LimitUse slices;         // compute slices of queued and running jobs
+  LimitUse held_jobs;      // by the user or at a limit
   LimitUse request_bytes;  // of active jobs
   LimitUse log_bytes;      // of ended runs
 };

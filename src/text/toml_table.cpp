@@ -60,6 +60,12 @@ toml::source_position TomlTable::where(std::string_view key) const {
   return node == nullptr ? where_ : position_of(node->source());
 }
 
+std::vector<std::string> TomlTable::keys() const {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : *table_) names.emplace_back(key.str());
+  return names;
+}
+
 void TomlTable::allow_only(std::span<const std::string> keys) const {
   for (const auto& [key, value] : *table_) {
     const std::string_view name = key.str();

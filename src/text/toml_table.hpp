@@ -58,6 +58,7 @@ class TomlTable {
     return table_->contains(key) && (*table_)[key].is_boolean();
   }
 
+  [[nodiscard]] std::vector<std::string> keys() const;
   // Adds a finding for every other key.
   void allow_only(std::span<const std::string> keys) const;
 

@@ -158,6 +158,65 @@ TEST_F(Limits, TimeLimitsHaveADefaultAndAMaximum) {
               HasSubstr("It is stopped at its time limit, 1h after the start of its first run."));
 }
 
+// The users nobody and sync have the same primary group, nogroup.
+constexpr uid_t kSync = 4;
+
+TEST_F(Limits, OfGroupsApplyToAllMembersTogether) {
+  Node node(
+      {.emulate = "2xA100-40GB", .config = "[access.groups.nogroup]\nslices = 5\njobs = 3\n"});
+  start(node);
+  const auto submit_as = [&](uid_t uid, const std::string& profile) {
+    json::object request = node.job_request(profile, kForever);
+    request["directory"] = "/";
+    return call_as(uid, node, "POST", "/v1/jobs", request);
+  };
+  const auto first = id_of(submit_as(kNobody, "3g.20gb"));
+  const auto second = id_of(submit_as(kSync, "3g.20gb"));
+  const auto third = id_of(submit_as(kSync, "2g.10gb"));
+  node.await(first, "running");
+  node.await(third, "running");
+  EXPECT_EQ(node.state(second), "held");
+  EXPECT_THAT(node.tangram({"explain", std::to_string(second)}),
+              HasSubstr("group nogroup has 5 of 5 compute slices, and it needs 3"));
+  const auto fourth = submit_as(kNobody, "1g.5gb");
+  EXPECT_EQ(fourth.first, 429);
+  EXPECT_THAT(detail_of(fourth), HasSubstr("job limit of group nogroup reached (3 of 3 active)"));
+  node.kill();  // the next daemon does not know the group's members at once
+  node.start();
+  EXPECT_EQ(node.state(second), "held");
+  node.call("POST", cat("/v1/jobs/", first, "/cancel"), 202);
+  node.await(second, "running");
+  const auto too_large = submit_as(kNobody, "7g.40gb");
+  EXPECT_EQ(too_large.first, 422);
+  EXPECT_THAT(detail_of(too_large), HasSubstr("the limit of group nogroup is 5"));
+}
+
+TEST_F(Limits, OfOneUserReplaceThoseOfItsGroup) {
+  Node node({.emulate = "1xA100-40GB",
+             .config = "[access]\nheld_jobs_per_user = 1\n"
+                       "[access.groups.nogroup]\njobs_per_user = 1\nheld_jobs_per_user = 0\n"
+                       "[access.users.nobody]\njobs = 3\nheld_jobs = 2\n"});
+  start(node);
+  json::object request = node.job_request("1g.5gb", kForever, {{"hold", true}});
+  request["directory"] = "/";
+  const auto submit_held = [&](uid_t uid) {
+    return call_as(uid, node, "POST", "/v1/jobs", request);
+  };
+  EXPECT_GT(id_of(submit_held(kSync)), 0U);
+  EXPECT_THAT(detail_of(submit_held(kSync)), HasSubstr("job limit reached (1 of 1 active)"));
+  EXPECT_GT(id_of(submit_held(kNobody)), 0U);
+  EXPECT_GT(id_of(submit_held(kNobody)), 0U);
+  const auto third = submit_held(kNobody);
+  EXPECT_EQ(third.first, 429);
+  EXPECT_THAT(detail_of(third), HasSubstr("held job limit reached (2 of 2 held)"));
+  const auto queued = id_of(submit(node, "7g.40gb", kForever));  // does not count as held
+  node.await(queued, "running");
+  const json::object use =
+      call_as(kNobody, node, "GET", "/v1/status").second.at("user").as_object();
+  EXPECT_EQ(use.at("jobs"), (json::object{{"used", 3}, {"limit", 3}}));
+  EXPECT_EQ(use.at("held_jobs"), (json::object{{"used", 2}, {"limit", 2}}));
+}
+
 // Every user may ask how much of its limits it uses.
 json::object use_of(const Node& node) {
   const auto status = call_as(kNobody, node, "GET", "/v1/status");

@@ -38,6 +38,7 @@ std::string limits_text(const api::UserUse& user) {
   std::string all;
   for (const std::string& text :
        {use_text(user.jobs, "active jobs", false), use_text(user.slices, "slices", false),
+        use_text(user.held_jobs, "held jobs", false),
         use_text(user.request_bytes, "of requests", true),
         use_text(user.log_bytes, "of logs", true)}) {
     if (!text.empty()) all += cat(all.empty() ? "" : ", ", text);

@@ -1,6 +1,7 @@
 // See limits.hpp.
 #include "daemon/access/limits.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include <spdlog/spdlog.h>
@@ -13,13 +14,6 @@ namespace tangram::daemon {
 namespace {
 
 constexpr double kBurstSeconds = 5;  // a user may submit at once what the rate allows in this time
-
-http::Caller local(std::uint32_t uid) {
-  http::Caller caller;
-  caller.uid = uid;
-  caller.gid = group_of(uid);
-  return caller;
-}
 
 }  // namespace
 
@@ -48,9 +42,33 @@ void Limits::set(const UserLimits& limits) {
   limits_ = limits;
   const auto rate = static_cast<double>(limits.submissions_per_second);
   submission_rate_.set_rate(rate * kBurstSeconds, rate);
-  std::vector<std::uint32_t> users;
-  for (const auto& [uid, load] : loads_) users.push_back(uid);
-  for (const std::uint32_t uid : users) release_held(uid);
+  std::vector<std::string> groups;
+  for (const auto& [name, group] : limits.groups) groups.push_back(name);
+  list_groups(std::move(groups));
+  release_held();
+}
+
+UserLimits Limits::limits_of_user(std::uint32_t uid) const {
+  return limits_of(limits_, user_name(uid), listed_groups_of(uid));
+}
+
+std::vector<Limits::GroupUse> Limits::groups_of_user(std::uint32_t uid) const {
+  std::vector<GroupUse> groups;
+  for (const std::string& name : listed_groups_of(uid)) {
+    const auto limits = limits_.groups.find(name);
+    if (limits == limits_.groups.end()) continue;
+    GroupUse group{.name = name, .limits = limits->second, .members = {uid}};
+    for (const auto& [other, load] : loads_) {
+      const auto of_other = listed_groups_of(other);
+      if (std::ranges::find(of_other, name) == of_other.end()) continue;
+      group.members.insert(other);
+      group.jobs += load.jobs;
+      group.slices += load.slices;
+      group.held_jobs += load.held_jobs;
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
 }
 
 std::uint32_t Limits::slices_of(const std::string& profile) const {
@@ -70,14 +88,14 @@ api::Problem Limits::rate_limited() const {
                       " submissions per second): retry in a moment."));
 }
 
-http::Answer<Limits::Admission> Limits::admit(const http::Caller& caller,
-                                              const store::JobRow& row) {
+http::Answer<Limits::Admission> Limits::admit(const http::Caller& caller, const store::JobRow& row,
+                                              bool held) {
   if (access_.is_admin(caller)) return Admission{};
   if (limits_.submissions_per_second != 0 &&
       !submission_rate_.try_acquire(std::to_string(row.uid), std::chrono::steady_clock::now())) {
     return std::unexpected(rate_limited());
   }
-  return check(row.uid, row.profile, row.request.size());
+  return check(row.uid, row.profile, row.request.size(), held);
 }
 
 http::Answer<Limits::Admission> Limits::would_admit(const http::Caller& caller, std::uint32_t uid,
@@ -87,15 +105,18 @@ http::Answer<Limits::Admission> Limits::would_admit(const http::Caller& caller, 
       !submission_rate_.can_acquire(std::to_string(uid), std::chrono::steady_clock::now())) {
     return std::unexpected(rate_limited());
   }
-  return check(uid, profile, 0);
+  return check(uid, profile, 0, false);
 }
 
 api::TimeLimits Limits::time_limits_of(const http::Caller& caller) const {
   const auto limit = [](std::chrono::milliseconds time) {
     return time.count() > 0 ? TimeLimit(time) : std::nullopt;
   };
-  return {.standard = limit(limits_.default_time),
-          .longest = access_.is_admin(caller) ? std::nullopt : limit(limits_.max_time)};
+  const TimeLimit standard = limit(limits_.default_time);
+  if (access_.is_admin(caller)) return {.standard = standard, .longest = std::nullopt};
+  const TimeLimit longest = limit(limits_of_user(caller.uid).max_time);
+  const bool is_less = longest && standard && *longest < *standard;
+  return {.standard = is_less ? longest : standard, .longest = longest};
 }
 
 http::Answer<Limits::TimeLimit> Limits::time_limit_of(const http::Caller& caller, api::JobKind kind,
@@ -120,75 +141,121 @@ http::Answer<void> Limits::check_ttl(const http::Caller& caller,
                                         ": request at most that, and renew the lease.")));
 }
 
-const Limits::UserLoad* Limits::load_of(std::uint32_t uid) const {
+const Limits::UserLoad& Limits::load_of(std::uint32_t uid) const {
+  static const UserLoad kNone;
   const auto at = loads_.find(uid);
-  return at == loads_.end() ? nullptr : &at->second;
+  return at == loads_.end() ? kNone : at->second;
 }
 
 api::UserUse Limits::use_of(const http::Caller& caller) const {
-  const UserLoad* load = load_of(caller.uid);
+  const UserLoad& load = load_of(caller.uid);
+  const UserLimits own = limits_of_user(caller.uid);
   const bool is_limited = !access_.is_admin(caller);
   const auto use = [&](std::uint64_t used, std::uint64_t limit) {
     return api::LimitUse{.used = used,
                          .limit = is_limited && limit != 0 ? std::optional(limit) : std::nullopt};
   };
-  return {.jobs = use(load == nullptr ? 0 : load->jobs, limits_.jobs),
-          .slices = use(load == nullptr ? 0 : load->slices, limits_.slices),
-          .request_bytes = use(load == nullptr ? 0 : load->request_bytes, limits_.request_bytes),
-          .log_bytes = use(0, limits_.log_bytes)};
+  return {.jobs = use(load.jobs, own.jobs),
+          .slices = use(load.slices, own.slices),
+          .held_jobs = use(load.held_jobs, own.held_jobs),
+          .request_bytes = use(load.request_bytes, own.request_bytes),
+          .log_bytes = use(0, own.log_bytes)};
 }
 
 http::Answer<void> Limits::admit_priority(const http::Caller& caller, int priority) const {
-  if (priority <= limits_.max_priority || access_.is_admin(caller)) return {};
+  const std::int32_t most = limits_of_user(caller.uid).max_priority;
+  if (priority <= most || access_.is_admin(caller)) return {};
   return std::unexpected(
-      forbidden(cat("priority ", priority, " is above your maximum of ", limits_.max_priority,
+      forbidden(cat("priority ", priority, " is above your maximum of ", most,
                     ": use at most that, or ask an admin (access.max_priority).")));
 }
 
 // The quotas, without the rate limit.
 http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::string& profile,
-                                              std::uint64_t request_bytes) const {
-  static const UserLoad kNoLoad;
-  const UserLoad* const known = load_of(uid);
-  const UserLoad& load = known == nullptr ? kNoLoad : *known;
-  if (limits_.jobs != 0 && load.jobs >= limits_.jobs) {
-    return std::unexpected(too_many(cat("job limit reached (", load.jobs, " of ", limits_.jobs,
-                                        " active): wait for one to finish or cancel one.")));
-  }
-  if (limits_.request_bytes != 0 && load.request_bytes + request_bytes > limits_.request_bytes) {
+                                              std::uint64_t request_bytes, bool held) const {
+  const UserLimits own = limits_of_user(uid);
+  const std::vector<GroupUse> groups = groups_of_user(uid);
+  if (const auto ok = check_counts(uid, own, groups); !ok) return std::unexpected(ok.error());
+  const UserLoad& load = load_of(uid);
+  if (own.request_bytes != 0 && load.request_bytes + request_bytes > own.request_bytes) {
     return std::unexpected(too_many(cat(
-        "request size limit reached (", load.request_bytes, " of ", limits_.request_bytes,
+        "request size limit reached (", load.request_bytes, " of ", own.request_bytes,
         " bytes in active jobs, ", request_bytes,
         " requested): wait for a job to finish, cancel one, or submit a smaller environment.")));
   }
-  const std::uint32_t slices = slices_of(profile);
-  if (limits_.slices == 0) return Admission{};
-  if (slices > limits_.slices) {
-    return std::unexpected(
-        unservable(cat("a ", profile, " has ", slices, " compute slices; the limit per user is ",
-                       limits_.slices, ".")));
-  }
-  return Admission{.over_limit = load.slices + slices > limits_.slices,
-                   .has = load.slices,
-                   .most = limits_.slices,
-                   .needs = slices};
+  auto admission = check_slices(uid, profile, own, groups);
+  if (!admission || !(held || admission->over_limit)) return admission;
+  if (const auto ok = check_held(uid, own, groups); !ok) return std::unexpected(ok.error());
+  return admission;
 }
 
-std::optional<Limits::Hold> Limits::hold_of(std::uint64_t job) const {
+http::Answer<void> Limits::check_counts(std::uint32_t uid, const UserLimits& own,
+                                        const std::vector<GroupUse>& groups) const {
+  const auto problem = [](const std::string& whose, std::uint32_t jobs, std::uint32_t limit) {
+    return std::unexpected(too_many(cat("job limit", whose, " reached (", jobs, " of ", limit,
+                                        " active): wait for one to finish or cancel one.")));
+  };
+  const UserLoad& load = load_of(uid);
+  if (own.jobs != 0 && load.jobs >= own.jobs) return problem("", load.jobs, own.jobs);
+  for (const GroupUse& group : groups) {
+    const std::uint32_t limit = group.limits.jobs;
+    if (limit != 0 && group.jobs >= limit)
+      return problem(cat(" of group ", group.name), group.jobs, limit);
+  }
+  return {};
+}
+
+http::Answer<void> Limits::check_held(std::uint32_t uid, const UserLimits& own,
+                                      const std::vector<GroupUse>& groups) const {
+  const auto problem = [](const std::string& whose, std::uint32_t jobs, std::uint32_t limit) {
+    return std::unexpected(too_many(
+        cat("held job limit", whose, " reached (", jobs, " of ", limit,
+            " held), and this job would be held: release or cancel one, or wait for jobs to "
+            "finish.")));
+  };
+  const UserLoad& load = load_of(uid);
+  if (own.held_jobs != 0 && load.held_jobs >= own.held_jobs)
+    return problem("", load.held_jobs, own.held_jobs);
+  for (const GroupUse& group : groups) {
+    const std::uint32_t limit = group.limits.held_jobs;
+    if (limit != 0 && group.held_jobs >= limit)
+      return problem(cat(" of group ", group.name), group.held_jobs, limit);
+  }
+  return {};
+}
+
+http::Answer<Limits::Admission> Limits::check_slices(std::uint32_t uid, const std::string& profile,
+                                                     const UserLimits& own,
+                                                     const std::vector<GroupUse>& groups) const {
+  const std::uint32_t needs = slices_of(profile);
+  const auto problem = [&](const std::string& whose, std::uint32_t limit) {
+    return std::unexpected(unservable(cat(
+        "a ", profile, " has ", needs, " compute slices; the limit ", whose, " is ", limit, ".")));
+  };
+  const std::uint32_t has = load_of(uid).slices;
+  if (own.slices != 0 && needs > own.slices) return problem("per user", own.slices);
+  Admission admission{.over_limit = own.slices != 0 && has + needs > own.slices,
+                      .has = has,
+                      .most = own.slices,
+                      .needs = needs};
+  for (const GroupUse& group : groups) {
+    const std::uint32_t limit = group.limits.slices;
+    if (limit != 0 && needs > limit) return problem(cat("of group ", group.name), limit);
+    if (admission.over_limit || limit == 0 || group.slices + needs <= limit) continue;
+    admission = {.over_limit = true,
+                 .has = group.slices,
+                 .most = limit,
+                 .needs = needs,
+                 .group = group.name};
+  }
+  return admission;
+}
+
+http::Answer<void> Limits::admit_hold(const http::Caller& caller, std::uint64_t job) const {
   const auto at = jobs_.find(job);
-  if (at == jobs_.end()) return std::nullopt;
-  const auto load = loads_.find(at->second.uid);
-  if (load == loads_.end() || !load->second.held.contains(job)) return std::nullopt;
-  Hold hold{.has = load->second.slices, .most = limits_.slices, .needs = at->second.slices};
-  if (*load->second.held.begin() != job) {  // release_held() starts with it
-    hold.behind = *load->second.held.begin();
-    return hold;
-  }
-  for (const auto& [id, other] : jobs_) {
-    if (other.uid != at->second.uid || !other.counts) continue;
-    if (hold.has - other.slices + hold.needs <= hold.most) hold.enough.push_back(id);
-  }
-  return hold;
+  if (at == jobs_.end() || !at->second.counts || access_.is_admin(caller)) return {};
+  const std::uint32_t uid = at->second.uid;
+  return check_held(uid, limits_of_user(uid), groups_of_user(uid));
 }
 
 void Limits::add_pending(const store::JobRow& row, bool held) {
@@ -206,7 +273,11 @@ void Limits::count(std::uint64_t job, const CountedJob& now) {
   UserLoad& load = loads_[now.uid];
   ++load.jobs;
   load.request_bytes += now.request_bytes;
-  if (now.counts) load.slices += now.slices;
+  if (now.counts) {
+    load.slices += now.slices;
+  } else {
+    ++load.held_jobs;
+  }
 }
 
 void Limits::forget(std::uint64_t job) {
@@ -215,44 +286,26 @@ void Limits::forget(std::uint64_t job) {
   UserLoad& load = loads_[at->second.uid];
   --load.jobs;
   load.request_bytes -= at->second.request_bytes;
-  if (at->second.counts) load.slices -= at->second.slices;
+  if (at->second.counts) {
+    load.slices -= at->second.slices;
+  } else {
+    --load.held_jobs;
+  }
   load.held.erase(job);
   if (load.jobs == 0) loads_.erase(at->second.uid);
   jobs_.erase(at);
 }
 
-bool Limits::try_unhold(std::uint64_t job) {
-  if (exceeds(job)) return false;
-  const auto at = jobs_.find(job);
-  if (at != jobs_.end() && !at->second.counts) {
-    at->second.counts = true;
-    loads_[at->second.uid].slices += at->second.slices;
-  }
-  return true;
-}
-
-bool Limits::exceeds(std::uint64_t job) const {
-  const auto at = jobs_.find(job);
-  if (at == jobs_.end() || limits_.slices == 0) return false;
-  const auto load = loads_.find(at->second.uid);
-  if (load == loads_.end() || access_.is_admin(local(at->second.uid))) return false;
-  const std::uint32_t more = at->second.counts ? 0 : at->second.slices;
-  return load->second.slices + more > limits_.slices;
-}
-
 void Limits::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
-  std::set<std::uint32_t> users;
   const core::Node& node = engine_.scheduler().node();
   for (const std::uint64_t id : jobs) {
     const store::JobRow* row = engine_.records().job(id);
     const auto at = jobs_.find(id);
-    if (at != jobs_.end()) users.insert(at->second.uid);
     const std::uint64_t request_bytes = at == jobs_.end() ? 0 : at->second.request_bytes;
     if (row == nullptr || row->over) {
       forget(id);
       continue;
     }
-    users.insert(row->uid);
     const core::JobSlot slot = node.find_job(core::JobId(id));
     const std::uint8_t holds = slot == core::kNoJob ? 0 : node.job(slot).holds;
     const bool held = (holds & (core::kHoldUser | core::kHoldLimit)) != 0;
@@ -262,27 +315,7 @@ void Limits::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
                .request_bytes = request_bytes});
     if ((holds & core::kHoldLimit) != 0) loads_[row->uid].held.insert(id);
   }
-  for (const std::uint32_t uid : users) release_held(uid);
-}
-
-// In order of submission, up to the first that does not fit.
-void Limits::release_held(std::uint32_t uid) {
-  const auto at = loads_.find(uid);
-  if (at == loads_.end()) return;
-  while (!at->second.held.empty()) {
-    const std::uint64_t job = *at->second.held.begin();
-    if (exceeds(job)) return;
-    at->second.held.erase(at->second.held.begin());
-    CountedJob& counted = jobs_.at(job);
-    const core::Node& node = engine_.scheduler().node();
-    const core::JobSlot slot = node.find_job(core::JobId(job));
-    const bool by_user = slot != core::kNoJob && (node.job(slot).holds & core::kHoldUser) != 0;
-    if (!counted.counts && !by_user) {
-      counted.counts = true;
-      at->second.slices += counted.slices;
-    }
-    engine_.post(core::JobReleased{core::JobId(job), true});
-  }
+  release_held();
 }
 
 }  // namespace tangram::daemon

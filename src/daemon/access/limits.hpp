@@ -1,8 +1,9 @@
-// Limits: quotas per user. Submissions beyond the rate limit, the number of active jobs or the
-// bytes of their requests are refused; jobs that exist are never affected by those. A job beyond
-// the limit of compute slices is held, outside the queue, until enough of its user's jobs have
-// ended. Queued and running jobs count, from the moment a submission is accepted, so a burst cannot
-// exceed a limit. Admins have no limits. Used on the loop only.
+// Limits: quotas per user and per group. Submissions beyond the rate limit, the number of active or
+// held jobs or the bytes of their requests are refused; jobs that exist are never affected by
+// those. A job beyond the limit of compute slices is held, outside the queue, until enough jobs of
+// its user or group have ended. Queued and running jobs count, from the moment a submission is
+// accepted, so a burst cannot exceed a limit. A user counts for every listed group it is a member
+// of, as the user cache knows now. Admins have no limits. Used on the loop only.
 #pragma once
 
 #include <chrono>
@@ -30,13 +31,15 @@ class Limits {
 
   struct Admission {
     bool over_limit = false;  // accepted, but to be held at the slice limit
-    std::uint32_t has = 0;    // compute slices of its user
-    std::uint32_t most = 0;   // that its user may have
+    std::uint32_t has = 0;    // compute slices of its user or group
+    std::uint32_t most = 0;   // that these may have
     std::uint32_t needs = 0;  // of the job
+    std::string group = {};   // whose limit it is; empty: the user's
   };
   // Checks the submission of `row` (its user, profile and request) and counts it for the rate
-  // limit. A problem: it is refused.
-  [[nodiscard]] http::Answer<Admission> admit(const http::Caller& caller, const store::JobRow& row);
+  // limit. `held`: by its user. A problem: it is refused.
+  [[nodiscard]] http::Answer<Admission> admit(const http::Caller& caller, const store::JobRow& row,
+                                              bool held);
   // Whether the caller may submit with this priority; a problem: it is refused. Admins may use any.
   [[nodiscard]] http::Answer<void> admit_priority(const http::Caller& caller, int priority) const;
   // What admit() would return now for a small request; counts nothing.
@@ -57,15 +60,17 @@ class Limits {
     std::uint32_t has = 0;  // compute slices, as in Admission
     std::uint32_t most = 0;
     std::uint32_t needs = 0;
-    std::optional<std::uint64_t> behind = {};  // a job of the same user held before it
-    std::vector<std::uint64_t> enough =
-        {};  // of the user's jobs, those whose end alone would release it
+    std::string group = {};                    // as in Admission
+    std::optional<std::uint64_t> behind = {};  // a job of the same user or group held before it
+    std::vector<std::uint64_t> enough = {};    // of these jobs, whose end alone would release it
   };
   [[nodiscard]] std::optional<Hold> hold_of(std::uint64_t job) const;
   // Counts a job from its acceptance until on_jobs_changed() reports it; remove_pending() if its
   // commit failed.
   void add_pending(const store::JobRow& row, bool held);
   void remove_pending(std::uint64_t job);
+  // Whether the user of `job` may have one more held job.
+  [[nodiscard]] http::Answer<void> admit_hold(const http::Caller& caller, std::uint64_t job) const;
   // Call before releasing a job that its user held. True: it is within the limit and counts from
   // now on; on_jobs_changed() corrects that if the release fails.
   [[nodiscard]] bool try_unhold(std::uint64_t job);
@@ -75,31 +80,58 @@ class Limits {
 
   // Called with jobs whose rows changed, once that is durable; releases held jobs that fit now.
   void on_jobs_changed(const std::vector<std::uint64_t>& jobs);
+  // Releases held jobs that fit now, in order of submission. To be called periodically too: the
+  // groups of users may have become known.
+  void release_held();
 
  private:
   struct UserLoad {
     std::uint32_t jobs = 0;
     std::uint32_t slices = 0;
+    std::uint32_t held_jobs = 0;  // by the user or at a limit
     std::uint64_t request_bytes = 0;
-    std::set<std::uint64_t> held;  // by the limit
+    std::set<std::uint64_t> held;  // at a limit
   };
   struct CountedJob {
     std::uint32_t uid = 0;
     std::uint32_t slices = 0;  // of its profile
-    bool counts = false;       // as slices in use
+    bool counts = false;       // as slices in use; else it is held
     std::uint64_t request_bytes = 0;
+  };
+  // A group of a user, with what its members use.
+  struct GroupUse {
+    std::string name;
+    GroupLimits limits;
+    std::set<std::uint32_t> members;  // that have active jobs
+    std::uint32_t jobs = 0;
+    std::uint32_t slices = 0;
+    std::uint32_t held_jobs = 0;
   };
 
   [[nodiscard]] std::uint32_t slices_of(const std::string& profile) const;
   [[nodiscard]] api::Problem rate_limited() const;
+  [[nodiscard]] UserLimits limits_of_user(std::uint32_t uid) const;
+  [[nodiscard]] std::vector<GroupUse> groups_of_user(std::uint32_t uid) const;
   [[nodiscard]] http::Answer<Admission> check(std::uint32_t uid, const std::string& profile,
-                                              std::uint64_t request_bytes) const;
-  [[nodiscard]] const UserLoad* load_of(std::uint32_t uid) const;
+                                              std::uint64_t request_bytes, bool held) const;
+  [[nodiscard]] http::Answer<void> check_counts(std::uint32_t uid, const UserLimits& own,
+                                                const std::vector<GroupUse>& groups) const;
+  [[nodiscard]] http::Answer<void> check_held(std::uint32_t uid, const UserLimits& own,
+                                              const std::vector<GroupUse>& groups) const;
+  [[nodiscard]] http::Answer<Admission> check_slices(std::uint32_t uid, const std::string& profile,
+                                                     const UserLimits& own,
+                                                     const std::vector<GroupUse>& groups) const;
+  [[nodiscard]] const UserLoad& load_of(std::uint32_t uid) const;
   void count_stored_jobs();
-  [[nodiscard]] bool exceeds(std::uint64_t job) const;
   void count(std::uint64_t job, const CountedJob& now);
   void forget(std::uint64_t job);
-  void release_held(std::uint32_t uid);
+  // limits_held.cpp
+  struct Excess;
+  [[nodiscard]] Excess excess_of(std::uint64_t job) const;
+  [[nodiscard]] std::vector<std::uint64_t> jobs_enough_for(const Hold& hold,
+                                                           const std::set<std::uint32_t>& users,
+                                                           std::uint64_t job) const;
+  void release(std::uint64_t job);
 
   Engine& engine_;
   const Access& access_;

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include <spdlog/spdlog.h>
+
 #include "base/text.hpp"
 
 namespace tangram::daemon {
@@ -24,6 +26,65 @@ namespace {
 constexpr std::uint32_t kNoGroup = 0xFFFF'FFFFU;  // not a valid gid
 
 constexpr auto kRetryInterval = std::chrono::seconds(30);
+
+// The names of list_groups(). Thread-safe.
+class GroupList {
+ public:
+  // False: they are the same as before.
+  bool set(std::vector<std::string> names) {
+    const std::lock_guard lock(mutex_);
+    if (names == names_) return false;
+    names_ = std::move(names);
+    return true;
+  }
+  std::vector<std::string> names() {
+    const std::lock_guard lock(mutex_);
+    return names_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> names_;
+};
+
+GroupList& group_list() {
+  static GroupList list;
+  return list;
+}
+
+std::vector<std::uint32_t> groups_of(const Account& account) {
+  int count = 64;
+  std::vector<gid_t> groups(static_cast<std::size_t>(count));
+  while (getgrouplist(account.name.c_str(), account.gid, groups.data(), &count) < 0) {
+    groups.resize(static_cast<std::size_t>(count));
+  }
+  groups.resize(static_cast<std::size_t>(count));
+  return {groups.begin(), groups.end()};
+}
+
+// The gid of a group; nullopt: there is none, or it cannot be looked up.
+std::optional<std::uint32_t> gid_of(const std::string& name) {
+  std::vector<char> buffer(1U << 20U);  // a group may have many members
+  group entry{};
+  group* found = nullptr;
+  const int error = getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (error == 0 && found != nullptr) return found->gr_gid;
+  spdlog::warn("access.groups.{}: {}: its limits do not apply", name,
+               error == 0 ? "no such group" : std::strerror(error));
+  return std::nullopt;
+}
+
+std::vector<std::string> find_listed_groups(const Account& account) {
+  std::vector<std::string> found;
+  const std::vector<std::string> names = group_list().names();
+  if (names.empty()) return found;
+  const std::vector<std::uint32_t> gids = groups_of(account);
+  for (const std::string& name : names) {
+    const auto gid = gid_of(name);
+    if (gid && std::ranges::find(gids, *gid) != gids.end()) found.push_back(name);
+  }
+  return found;
+}
 
 Result<std::optional<Account>> find_account(std::uint32_t uid) {
   std::vector<char> buffer(64U << 10U);
@@ -35,23 +96,15 @@ Result<std::optional<Account>> find_account(std::uint32_t uid) {
         cat("cannot look up uid ", uid, " in the user database: ", std::strerror(error), "."));
   }
   if (found == nullptr) return std::optional<Account>();
-  return std::optional(Account{
-      .name = entry.pw_name, .home = entry.pw_dir, .shell = entry.pw_shell, .gid = entry.pw_gid});
+  Account account{
+      .name = entry.pw_name, .home = entry.pw_dir, .shell = entry.pw_shell, .gid = entry.pw_gid};
+  account.listed_groups = find_listed_groups(account);
+  return std::optional(std::move(account));
 }
 
 UserCache& user_cache() {
   static UserCache cache(find_account);
   return cache;
-}
-
-std::vector<std::uint32_t> groups_of(const Account& account) {
-  int count = 64;
-  std::vector<gid_t> groups(static_cast<std::size_t>(count));
-  while (getgrouplist(account.name.c_str(), account.gid, groups.data(), &count) < 0) {
-    groups.resize(static_cast<std::size_t>(count));
-  }
-  groups.resize(static_cast<std::size_t>(count));
-  return {groups.begin(), groups.end()};
 }
 
 }  // namespace
@@ -209,6 +262,14 @@ void UserCache::invalidate() {
 std::string user_name(std::uint32_t uid) { return user_cache().find(uid).name; }
 
 std::uint32_t group_of(std::uint32_t uid) { return user_cache().find(uid).gid; }
+
+void list_groups(std::vector<std::string> names) {
+  if (group_list().set(std::move(names))) invalidate_users();
+}
+
+std::vector<std::string> listed_groups_of(std::uint32_t uid) {
+  return user_cache().find(uid).listed_groups;
+}
 
 bool user_identity_known(std::uint32_t uid) { return user_cache().identity_known(uid); }
 

@@ -27,6 +27,11 @@ namespace tangram::daemon {
 // The user's primary group; 0xFFFFFFFF if the user does not exist or is not known yet.
 [[nodiscard]] std::uint32_t group_of(std::uint32_t uid);
 
+// Which of the listed groups the user is a member of; none while the user is not known. Changing
+// the list makes all users be looked up again.
+void list_groups(std::vector<std::string> names);
+[[nodiscard]] std::vector<std::string> listed_groups_of(std::uint32_t uid);
+
 [[nodiscard]] bool user_identity_known(std::uint32_t uid);
 [[nodiscard]] bool is_user_resolved(std::uint32_t uid);
 void invalidate_users();
@@ -40,6 +45,7 @@ struct Account {
   std::string home;
   std::string shell;
   std::uint32_t gid = 0;
+  std::vector<std::string> listed_groups = {};  // of list_groups()
 };
 
 // The account that a job runs as.

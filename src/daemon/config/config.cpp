@@ -10,6 +10,8 @@
 
 #include "api/job.hpp"
 #include "base/text.hpp"
+#include "daemon/config/config_access.hpp"
+#include "daemon/config/section.hpp"
 #include "daemon/engine/tuning_text.hpp"
 #include "os/read_file.hpp"
 #include "policies/registry.hpp"
@@ -19,55 +21,6 @@ namespace tangram::daemon {
 namespace {
 
 constexpr std::size_t kMaxFileSize = 1U << 20U;
-constexpr int kMaxCount = 1'000'000'000;
-
-// A section of the file, with types that TOML does not have.
-class Section {
- public:
-  Section(const text::TomlTable& table, text::Findings& findings)
-      : table_(table), findings_(findings) {}
-
-  void allow(std::initializer_list<const char*> keys) const {
-    const std::vector<std::string> names(keys.begin(), keys.end());
-    table_.allow_only(names);
-  }
-  void read(const char* key, std::string& value) const { value = table_.text_or(key, value); }
-  void read(const char* key, bool& value) const { value = table_.flag_or(key, value); }
-  void read(const char* key, std::chrono::milliseconds& value) const {
-    read_parsed(key, api::duration_text(value), api::parse_duration, value);
-  }
-  void read_bytes(const char* key, std::uint64_t& value) const {
-    const std::string text = table_.text_or(key, "");
-    if (text.empty()) return;
-    keep(key, api::parse_bytes(text), value);
-  }
-  template <class T>
-  void read_number(const char* key, text::Range range, T& value) const {
-    value = static_cast<T>(table_.number_or(key, range, static_cast<int>(value)));
-  }
-  template <class T>
-  void keep(const char* key, const Result<T>& result, T& value) const {
-    if (result) {
-      value = *result;
-    } else {
-      add_error(key, result.error().message);
-    }
-  }
-  void add_error(const char* key, const std::string& message) const {
-    findings_.add(table_.where(key), cat(key, ": ", message));
-  }
-  [[nodiscard]] const text::TomlTable& table() const { return table_; }
-
- private:
-  template <class T, class Parse>
-  void read_parsed(const char* key, const std::string& absent, Parse parse, T& value) const {
-    const std::string text = table_.text_or(key, absent);
-    if (text != absent) keep(key, parse(text), value);
-  }
-
-  const text::TomlTable& table_;
-  text::Findings& findings_;
-};
 
 Result<unsigned> parse_mode(const std::string& text) {
   unsigned mode = 0;
@@ -98,27 +51,6 @@ void read_tcp(const Section& in, Config& config) {
   if (config.tcp.certificate.empty() || config.tcp.key.empty()) {
     in.add_error("listen", "TCP requires TLS: set certificate and key too");
   }
-}
-
-void read_access(const Section& in, Config& config) {
-  in.allow({"admins", "submit", "connections_per_user", "slices_per_user", "jobs_per_user",
-            "submissions_per_second", "request_bytes_per_user", "log_bytes_per_user",
-            "max_priority"});
-  in.read("admins", config.admins);
-  const std::string submit = in.table().text_or("submit", "everyone");
-  if (submit != "everyone" && submit != "admins") {
-    in.add_error("submit",
-                 cat("invalid value ", tangram::quoted(submit), ": use everyone or admins"));
-  }
-  config.only_admins_submit = submit == "admins";
-  in.read_number("connections_per_user", {1, 100'000}, config.connections_per_user);
-  in.read_number("slices_per_user", {0, kMaxCount}, config.limits.slices);
-  in.read_number("jobs_per_user", {0, kMaxCount}, config.limits.jobs);
-  in.read_number("submissions_per_second", {0, kMaxCount}, config.limits.submissions_per_second);
-  in.read_bytes("request_bytes_per_user", config.limits.request_bytes);
-  in.read_bytes("log_bytes_per_user", config.limits.log_bytes);
-  in.read_number("max_priority", {api::kLowestPriority, api::kHighestPriority},
-                 config.limits.max_priority);
 }
 
 void read_log(const Section& in, Config& config) {
@@ -173,7 +105,7 @@ void read_device(const Section& in, Config& config) {
   if (config.observe_every < std::chrono::milliseconds(100)) {
     in.add_error("observe_every", "must be at least 100ms");
   }
-  if (!in.table().has("fatal_xids")) return;
+  if (!in.has("fatal_xids")) return;
   config.fatal_xids.clear();
   for (const int xid : in.table().numbers_or_none("fatal_xids", {0, 100'000})) {
     config.fatal_xids.insert(static_cast<std::uint64_t>(xid));
@@ -234,23 +166,6 @@ void read_move_services(const Section& in, Config& config) {
                  cat("invalid value ", tangram::quoted(way), ": use never or replica"));
   }
   config.move_services = way == "replica" ? api::MoveMethod::kReplica : api::MoveMethod::kNever;
-}
-
-// "none" is 0.
-void read_time_limit(const Section& in, const char* key, std::chrono::milliseconds& value) {
-  if (in.table().text_or(key, "none") == "none") return;
-  in.read(key, value);
-  if (value < std::chrono::seconds(1)) in.add_error(key, "must be at least 1s, or \"none\"");
-}
-
-void read_time_limits(const Section& in, UserLimits& limits) {
-  read_time_limit(in, "default_time_limit", limits.default_time);
-  read_time_limit(in, "max_time_limit", limits.max_time);
-  if (limits.max_time.count() > 0 && limits.default_time > limits.max_time) {
-    in.add_error("default_time_limit",
-                 cat("is ", api::duration_text(limits.default_time), ", above max_time_limit (",
-                     api::duration_text(limits.max_time), ")"));
-  }
 }
 
 void read_jobs(const Section& in, Config& config) {

@@ -13,30 +13,13 @@
 #include "api/tuning.hpp"
 #include "base/error.hpp"
 #include "core/tuning.hpp"
+#include "daemon/config/user_limits.hpp"
 #include "daemon/engine/default_tuning.hpp"
 #include "store/store.hpp"
 
 namespace tangram::daemon {
 
 inline constexpr const char* kConfigFile = "/etc/tangram/tangram.toml";
-
-// Limits of one user; 0: unlimited. Admins have none. The defaults stop one user from filling the
-// disk or the node. A new limit applies to new submissions; existing jobs are never refused.
-struct UserLimits {
-  std::uint32_t slices = 0;     // compute slices of queued and running jobs; further jobs are held
-  std::uint32_t jobs = 10'000;  // active jobs, also held ones; further submissions are refused
-  std::uint32_t submissions_per_second = 100;  // averaged over a few seconds; more are refused
-  std::uint64_t request_bytes = 64ULL << 20U;  // stored requests of active jobs; more are refused
-  std::uint64_t log_bytes = 16ULL << 30U;      // logs of ended runs; the oldest are removed
-  std::int32_t max_priority = 0;               // of a submission; 0: users may only lower theirs
-
-  std::chrono::milliseconds default_time{0};  // time limit of batch jobs that request none
-  // Longest time limit of a job and longest TTL of a lease; more is refused. Jobs that request no
-  // limit and have no default get this one.
-  std::chrono::milliseconds max_time{0};
-
-  friend bool operator==(const UserLimits&, const UserLimits&) = default;
-};
 
 // HTTP over TLS for remote clients, which authenticate with a token.
 struct Tcp {

@@ -60,7 +60,7 @@ Keys all_keys() {
   Keys keys;
   for (const std::string& section : accepted_in("qqqqqqqq = 1\n")) {
     for (const std::string& key : accepted_in("[" + section + "]\nqqqqqqqq = 1\n")) {
-      keys.insert(section + "." + key);
+      if (key != "users" && key != "groups") keys.insert(section + "." + key);  // tables
     }
   }
   return keys;
@@ -128,6 +128,7 @@ submit = "admins"
 connections_per_user = 7
 slices_per_user = 7
 jobs_per_user = 20
+held_jobs_per_user = 6
 submissions_per_second = 5
 request_bytes_per_user = "2MiB"
 log_bytes_per_user = "3GiB"
@@ -189,8 +190,57 @@ TEST(Config, ADefaultTimeLimitAboveTheMaximumIsAnError) {
   const auto config =
       parse_config("[jobs]\ndefault_time_limit = \"2h\"\nmax_time_limit = \"1h\"\n", "t");
   ASSERT_FALSE(config);
-  EXPECT_EQ(config.error().message, "t:2: default_time_limit: is 2h, above max_time_limit (1h).");
+  EXPECT_EQ(config.error().message, "t:2:22: default_time_limit: is 2h, above max_time_limit (1h)");
   EXPECT_FALSE(parse_config("[jobs]\nmax_time_limit = \"5ms\"\n", "t"));
+}
+
+TEST(Config, LimitsOfGroupsAndUsersAreRead) {
+  const auto config = parse_config(R"(
+[access.groups.students]
+slices = 28
+jobs = 100
+held_jobs = 50
+slices_per_user = 4
+jobs_per_user = 10
+held_jobs_per_user = 5
+max_time_limit = "8h"
+max_priority = 10
+[access.users.ann]
+slices = 0
+jobs = 11
+held_jobs = 12
+max_time_limit = "none"
+max_priority = -10
+)",
+                                   "t");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->limits.groups.at("students"),
+            (GroupLimits{.slices = 28,
+                         .jobs = 100,
+                         .held_jobs = 50,
+                         .each = {.slices = 4,
+                                  .jobs = 10,
+                                  .held_jobs = 5,
+                                  .max_time = std::chrono::hours(8),
+                                  .max_priority = 10}}));
+  EXPECT_EQ(config->limits.users.at("ann"),
+            (LimitOverrides{.slices = 0,
+                            .jobs = 11,
+                            .held_jobs = 12,
+                            .max_time = std::chrono::milliseconds(0),
+                            .max_priority = -10}));
+}
+
+TEST(Config, UnknownKeysOfGroupsAndUsersAreErrors) {
+  const auto error = [](const char* text) {
+    const auto config = parse_config(text, "t");
+    return config ? "" : config.error().message;
+  };
+  EXPECT_EQ(error("[access.users.ann]\nslice = 3\n"),
+            "t:2:1: unknown key 'slice'; did you mean slices? [users.ann] has the keys slices, "
+            "jobs, held_jobs, max_time_limit and max_priority.");
+  EXPECT_NE(error("[access.groups]\nstudents = 3\n"), "");
+  EXPECT_NE(error("[access.groups.students]\nslices = -1\n"), "");
 }
 
 TEST(Config, EveryKeyIsRead) {
@@ -207,6 +257,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->connections_per_user, 7U);
   EXPECT_EQ(config->limits, (UserLimits{.slices = 7,
                                         .jobs = 20,
+                                        .held_jobs = 6,
                                         .submissions_per_second = 5,
                                         .request_bytes = 2U << 20U,
                                         .log_bytes = 3ULL << 30U,

@@ -26,7 +26,8 @@ std::string why_held(std::uint8_t holds, const std::string& profile) {
   if ((holds & core::kHoldUnservable) != 0) {
     return cat("no GPU in service has the profile ", profile);
   }
-  return (holds & core::kHoldUser) != 0 ? "held by its user" : "held at its user's limit";
+  return (holds & core::kHoldUser) != 0 ? "held by its user"
+                                        : "held at the limit of its user or group";
 }
 
 api::EventView& EventWriter::append(std::string kind, std::string text) {

@@ -126,7 +126,7 @@ api::Explanation ExplainService::why_waiting(const http::Caller& caller,
   if (job_state->retry_at) explanation.retry = wall_of(*job_state->retry_at);
   const auto hold = limits_.hold_of(row.id);
   if (hold) {
-    explanation.limit = {hold->has, hold->most, hold->needs, hold->behind};
+    explanation.limit = {hold->has, hold->most, hold->needs, hold->behind, hold->group};
     explanation.departures = hold->enough;
     for (const std::uint64_t job : hold->enough) add_lease(job, node, explanation);
   } else if (job_state->waiting) {
@@ -197,7 +197,9 @@ void ExplainService::add_admission(const http::Caller& caller, api::WhatIf& to) 
     causes.emplace_back("no GPU in service has its profile");
   }
   if (admission->over_limit) {
-    causes.push_back(cat("you have ", admission->has, " of ", admission->most,
+    const std::string who =
+        admission->group.empty() ? "you have " : cat("group ", admission->group, " has ");
+    causes.push_back(cat(who, admission->has, " of ", admission->most,
                          " compute slices, and it needs ", admission->needs));
   }
   if (!causes.empty()) to.held = join_words(causes);

@@ -108,10 +108,13 @@ void describe_choice(const api::ExplanationBase& why, std::vector<std::string>& 
 }
 
 std::string limit_text(const api::LimitView& limit) {
-  const std::string figures = cat("its user has ", limit.has, " of ", limit.most,
-                                  " compute slices, and it needs ", limit.needs);
-  return limit.behind ? cat(figures, "; job ", *limit.behind, " of the same user comes first")
-                      : figures;
+  const bool of_user = limit.group.empty();
+  const std::string figures =
+      cat(of_user ? "its user" : cat("group ", limit.group), " has ", limit.has, " of ", limit.most,
+          " compute slices, and it needs ", limit.needs);
+  if (!limit.behind) return figures;
+  return cat(figures, "; job ", *limit.behind, " of the same ", of_user ? "user" : "group",
+             " comes first");
 }
 
 std::string hold_text(std::uint8_t holds, const api::Explanation& e) {
@@ -122,7 +125,7 @@ std::string hold_text(std::uint8_t holds, const api::Explanation& e) {
     causes.emplace_back("no GPU in service has its profile");
   if ((holds & core::kHoldLimit) != 0)
     causes.push_back(e.limit ? limit_text(*e.limit)
-                             : "the limit of its user, which is about to release it");
+                             : "the limit of its user or group, which is about to release it");
   return cat(named_first(e.job, e.leases), " is held: ", join_words(causes), ".");
 }
 
@@ -131,10 +134,12 @@ void describe_limit(api::Explanation& e) {
   if (e.limit->behind) {
     e.text.push_back(cat("For that job see `tangram explain ", *e.limit->behind, "`."));
   } else if (e.departures.empty()) {
-    e.text.emplace_back("Several jobs of its user must end before it is released.");
+    e.text.push_back(cat("Several jobs of its ", e.limit->group.empty() ? "user" : "group",
+                         " must end before it is released."));
   } else {
     e.text.push_back(cat("The end of ", e.departures.size() == 1 ? "" : "any one of ",
-                         named(e.departures, e.leases), " (same user) would release it."));
+                         named(e.departures, e.leases), " (same ",
+                         e.limit->group.empty() ? "user" : "group", ") would release it."));
   }
 }
 

@@ -174,7 +174,7 @@ http::Answer<std::uint64_t> Leases::find_or_submit(const Caller& caller,
   row.labels = api::labels_text(request.labels);
   row.state = api::name_of(api::JobState::kQueued);
   row.submitted = Clock::wall();
-  const auto admission = limits_.admit(caller, row);
+  const auto admission = limits_.admit(caller, row, false);
   if (!admission) return std::unexpected(admission.error());
   row.id = engine_.allocate_job_id();
   submit(request, row, name, admission->over_limit);

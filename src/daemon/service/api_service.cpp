@@ -108,6 +108,7 @@ struct ApiService::Parts {
     retry_timer.async_wait([this](const boost::system::error_code& stopped) {
       if (stopped) return;
       access.retry_lookup();
+      limits.release_held();
       schedule_lookup_retry();
     });
   }

@@ -101,7 +101,7 @@ void JobService::submit_decided(const Caller& caller, const api::JobRequest& req
     return;
   }
   store::JobRow row = row_of(caller, request, *profile);
-  const auto admission = limits_.admit(caller, row);
+  const auto admission = limits_.admit(caller, row, request.hold);
   if (!admission) {
     reply(std::unexpected(admission.error()));
     return;
