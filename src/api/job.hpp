@@ -102,7 +102,11 @@ struct JobRequest {
   std::string name;                  // empty: the program's name
   std::vector<std::string> command;  // argv; the first is looked up in the job's PATH
   std::map<std::string, std::string> environment;
-  std::string directory;               // absolute; empty: the user's home
+  std::string directory;  // absolute; empty: the user's home
+  // Files to which the output is copied, relative to `directory`, with %j for the job's ID and %%
+  // for %; empty: none. Without `error`, `output` gets both streams.
+  std::string output;
+  std::string error;
   std::optional<std::uint32_t> umask;  // JSON: octal text, "022"
   std::map<std::string, ResourceLimit>
       resource_limits;  // by name without RLIMIT_, lower case: "nofile"
@@ -223,6 +227,8 @@ inline constexpr std::string_view kLabelNameForm =
 // The effective values, with defaults applied where the request is silent. job_name() is always
 // printable and of limited length, even if it is derived from the command.
 [[nodiscard]] std::string job_name(const JobRequest& request);
+// The path of JobRequest::output or error for a job.
+[[nodiscard]] Result<std::string> output_path(std::string_view pattern, std::uint64_t job);
 [[nodiscard]] EndpointMode endpoint_mode(const JobRequest& request);
 [[nodiscard]] MoveMethod move_method(const JobRequest& request);
 

@@ -165,6 +165,10 @@ void check_texts(const JobRequest& request, Fields& fields) {
   if (!request.directory.empty() && !request.directory.starts_with('/')) {
     fields.add_error("directory", "must be an absolute path");
   }
+  if (auto path = output_path(request.output, 0); !path)
+    fields.add_error("output", path.error().message);
+  if (auto path = output_path(request.error, 0); !path)
+    fields.add_error("error", path.error().message);
   check_environment(request, fields);
   check_labels(request.labels, fields);
 }
@@ -194,6 +198,26 @@ std::string job_name(const JobRequest& request) {
   }
   name.resize(end);
   return name;
+}
+
+Result<std::string> output_path(std::string_view pattern, std::uint64_t job) {
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      path += pattern[i];
+      continue;
+    }
+    const char what = ++i < pattern.size() ? pattern[i] : '\0';
+    if (what == 'j') {
+      path += std::to_string(job);
+    } else if (what == '%') {
+      path += '%';
+    } else {
+      return invalid(
+          "use %j for the job's ID and %% for a percent sign; nothing else may follow %");
+    }
+  }
+  return path;
 }
 
 bool is_label_name(std::string_view name) {
@@ -251,6 +275,8 @@ JobRequest request_in(Fields& fields, FieldErrors& errors) {
   r.command = fields.texts("command", kCommandLimits);
   r.environment = fields.text_map("environment", kEnvironmentLimits);
   r.directory = fields.text("directory", kLongestPath);
+  r.output = fields.text("output", kLongestPath);
+  r.error = fields.text("error", kLongestPath);
   r.umask = umask_in(fields);
   r.resource_limits = limits_in(fields, errors);
   r.profile = fields.text("profile", kLongestName);
@@ -319,6 +345,8 @@ json::value to_json(const JobRequest& r) {
   if (!r.command.empty()) set("command", json::array(r.command.begin(), r.command.end()));
   if (!r.environment.empty()) set("environment", texts_json(r.environment));
   if (!r.directory.empty()) set("directory", r.directory);
+  if (!r.output.empty()) set("output", r.output);
+  if (!r.error.empty()) set("error", r.error);
   if (r.umask) set("umask", octal(*r.umask));
   if (!r.resource_limits.empty()) {
     json::object limits;

@@ -52,6 +52,8 @@ JobRequest full() {
   r.cpu_percent = 150;
   r.memory_bytes = std::uint64_t{4} << 30U;
   r.labels = {{"team/a", "x y"}, {"v1.0", ""}};
+  r.output = "logs/%j.out";
+  r.error = "/tmp/100%%-%j.err";
   r.hold = true;
   return r;
 }
@@ -218,6 +220,16 @@ TEST(JobName, DerivedFromTheProgramIsPrintableAndBounded) {
   EXPECT_EQ(job_name(request), wide.substr(0, 256));
   request.command = {"/bin/"};
   EXPECT_EQ(job_name(request), "");
+}
+
+TEST(JobRequest, OutputFilesMayContainTheJobsId) {
+  EXPECT_EQ(output_path("a-%j.out", 17), "a-17.out");
+  EXPECT_EQ(output_path("/x/100%%/%j%j", 3), "/x/100%/33");
+  for (const char* wrong : {"%x", "a%", "%J", "% j"}) {
+    const auto error = error_of(cat(R"({"output": ")", wrong, R"("})"));
+    EXPECT_THAT(error, StartsWith("output: use %j")) << wrong;
+    EXPECT_THAT(error_of(cat(R"({"error": ")", wrong, R"("})")), StartsWith("error: use %j"));
+  }
 }
 
 }  // namespace

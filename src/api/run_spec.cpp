@@ -239,6 +239,8 @@ json::value to_json(const RunSpec& spec) {
                    {"log_bytes", spec.log_bytes},
                    {"log_files", spec.log_files},
                    {"cgroup", spec.cgroup}};
+  if (!spec.output.empty()) out["output"] = spec.output;
+  if (!spec.error.empty()) out["error"] = spec.error;
   if (spec.user) out["user"] = to_json(*spec.user);
   if (spec.time_limit) out["time_limit_ms"] = spec.time_limit->count();
   if (spec.time_spent.count() != 0) out["time_spent_ms"] = spec.time_spent.count();
@@ -272,6 +274,8 @@ Result<RunSpec> read_run_spec(const json::value& document) {
   keys.duration("probe_timeout_ms", spec.probe_timeout);
   keys.number("log_bytes", spec.log_bytes);
   keys.number("log_files", spec.log_files);
+  if (keys.find("output", false) != nullptr) keys.text("output", spec.output);
+  if (keys.find("error", false) != nullptr) keys.text("error", spec.error);
   keys.text("cgroup", spec.cgroup);
   keys.number_or_none("cpu_percent", spec.cpu_percent);
   keys.number_or_none("memory_bytes", spec.memory_bytes);

@@ -58,7 +58,10 @@ struct RunSpec {
   std::chrono::milliseconds probe_timeout{2'000};
   std::uint64_t log_bytes = 64ULL << 20U;  // size at which a log file is rotated
   std::uint32_t log_files = 4;             // number of files kept, including the current one
-  std::string cgroup;                      // cgroup v2 folder to create and use; empty: none
+  // Files of the user to which the run's output is copied, relative to `directory`; empty: none.
+  std::string output;
+  std::string error;
+  std::string cgroup;  // cgroup v2 folder to create and use; empty: none
   std::optional<std::uint32_t> cpu_percent;
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> pids_limit;  // processes and threads

@@ -187,6 +187,15 @@ Outcome prepare(const Launch& launch, int shim_pid) {
 
 }  // namespace
 
+std::optional<ChildFailure> become_run_user(const api::RunSpec& spec) {
+  const std::vector<std::string> no_command;
+  if (::setsid() < 0) return failure_at(Step::kSession);
+  if (auto failure = leave_session_keyring({.spec = spec, .command = no_command})) return failure;
+  ::umask(spec.umask);
+  if (auto failure = drop_privileges(spec)) return failure;
+  return enter_directory(spec.directory);
+}
+
 void become_job(const Launch& launch, int failures, int shim_pid) {
   // Allocated before the limits are set, which may prevent allocation.
   ExecStrings command{.texts = launch.command, .pointers = {}};

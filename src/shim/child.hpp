@@ -3,6 +3,7 @@
 // program are accessed with the user's rights and never with the shim's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ enum class Step : int {
   kPrivileges,
   kRelativeDirectory,
   kDirectory,
+  kOutputFile,
   kUnknownLimit,
   kLimit,
   kExecute,
@@ -38,6 +40,10 @@ struct Launch {
   // Whether to log attributes that could not be reset. False for probes, which would repeat it.
   bool logs_problems = false;
 };
+
+// Gives a helper process of the run, which is not part of it, the rights of the run's user, its
+// umask and its directory, in a session of its own. nullopt: success.
+[[nodiscard]] std::optional<ChildFailure> become_run_user(const api::RunSpec& spec);
 
 // Never returns: executes the job, or writes a ChildFailure to `failures` and exits.
 [[noreturn]] void become_job(const Launch& launch, int failures, int shim_pid);

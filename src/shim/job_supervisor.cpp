@@ -51,6 +51,7 @@ void JobSupervisor::wait() {
   if (job_ && job_->failures.ok()) {
     polls.watch(job_->failures.get(), POLLIN, [this] { on_start_known(); });
   }
+  for (const auto& copy : copies_) copy->watch(polls);
   out_.watch(polls);
   err_.watch(polls);
   probe_.watch(polls);
@@ -66,6 +67,10 @@ std::optional<Moment> JobSupervisor::next_deadline() const {
        {limit_at_, kill_at_, next_kill_round_, probe_.deadline(), freezer_.deadline()}) {
     if (at && (!next || *at < *next)) next = at;
   }
+  for (const auto& copy : copies_) {
+    const auto at = copy->deadline();
+    if (at && (!next || *at < *next)) next = at;
+  }
   return next;
 }
 
@@ -73,6 +78,7 @@ void JobSupervisor::on_deadline() {
   const Moment now = boot_now();
   probe_.on_deadline(now);
   freezer_.on_deadline(now);
+  for (const auto& copy : copies_) copy->on_deadline(now);
   if (limit_at_ && now >= *limit_at_) {
     record_.time_limit = true;
     begin_stop(spec_.grace);
@@ -128,6 +134,10 @@ void JobSupervisor::begin_stop(milliseconds grace) {
   limit_at_.reset();
   if (phase_ >= Phase::kKilling) return;
   if (is_start_known()) on_start_known();
+  if (phase_ == Phase::kStarting && !job_) {
+    fail_to_start({126, "stopped while its output file was being opened."});
+    return;
+  }
   // Killed at once: before exec() there is no program that could end gracefully, and beside a
   // frozen run its successor may be running.
   if (phase_ == Phase::kStarting || freezer_.is_freeze_requested()) {
@@ -187,8 +197,13 @@ ShimExit JobSupervisor::finish() {
   out_.finish();
   err_.finish();
   record_.lost_output = out_.lost() + err_.lost();
-  record_.reason = reason();
   record_.ended = wall_now();
+  record_.reason = reason();
+  for (const auto& copy : copies_) {
+    copy->finish();
+    if (start_failure_ || copy->problem().empty()) continue;
+    record_.reason += cat(record_.reason.empty() ? "" : "; ", copy->problem());
+  }
   const auto recorded = claim_.record(record_, kRecordTimeout);
   if (!recorded) note(recorded.error().message);
   announce();

@@ -5,14 +5,17 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/run_spec.hpp"
 #include "shim/claim.hpp"
 #include "shim/command_probe.hpp"
 #include "shim/control.hpp"
+#include "shim/file_copy.hpp"
 #include "shim/freezer.hpp"
 #include "shim/output.hpp"
 #include "shim/poll_set.hpp"
@@ -34,7 +37,7 @@ class JobSupervisor {
 
  private:
   enum class Phase : std::uint8_t {
-    kStarting,  // forked, exec() not confirmed yet
+    kStarting,  // files of the user are being opened, or forked and exec() not confirmed yet
     kRunning,
     kStopping,  // SIGTERM sent, grace period
     kKilling,   // SIGKILL in rounds until no process is left
@@ -43,6 +46,10 @@ class JobSupervisor {
 
   // job_supervisor_start.cpp
   void start_job();
+  [[nodiscard]] Result<void> open_copies();
+  [[nodiscard]] Result<void> open_copy(const std::string& path, Output& output);
+  void on_copy_opened();
+  void launch_job();
   Result<Launch> open_streams();
   [[nodiscard]] bool is_start_known() const;
   void on_start_known();
@@ -86,6 +93,7 @@ class JobSupervisor {
   os::Descriptor signals_;
   Alarm alarm_;
   RunMark mark_;
+  std::vector<std::unique_ptr<FileCopy>> copies_;  // of the output, in files of the user
   Output out_;
   Output err_;
   CommandProbe probe_;

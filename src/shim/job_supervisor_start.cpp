@@ -1,5 +1,7 @@
 // See job_supervisor.hpp: the start of the job.
+#include <algorithm>
 #include <csignal>
+#include <memory>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -42,6 +44,10 @@ JobSupervisor::JobSupervisor(int folder, const api::RunSpec& spec, const Claim& 
 void JobSupervisor::start_job() {
   record_.started = wall_now();
   report_ready(status_line());  // the starter need not wait for exec(), which may block
+  if (auto opened = open_copies(); !opened) {
+    fail_to_start({126, opened.error().message});
+    return;
+  }
   // Orphaned processes of the job become children of the shim.
   CHECK(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
   if (auto made = make_cgroup(spec_); !made) {
@@ -49,6 +55,41 @@ void JobSupervisor::start_job() {
     return;
   }
   mark_.cgroup = spec_.cgroup;  // set only now: a cgroup of others must not be killed at the end
+  if (copies_.empty()) launch_job();
+}
+
+Result<void> JobSupervisor::open_copies() {
+  if (!spec_.output.empty()) {
+    if (auto opened = open_copy(spec_.output, out_); !opened) return opened;
+  }
+  return spec_.error.empty() ? Result<void>() : open_copy(spec_.error, err_);
+}
+
+Result<void> JobSupervisor::open_copy(const std::string& path, Output& output) {
+  for (const auto& copy : copies_) {  // one process for both streams keeps their order
+    if (copy->path() != path) continue;
+    output.copy_to(*copy);
+    return {};
+  }
+  copies_.push_back(std::make_unique<FileCopy>(spec_, path, [this] { on_copy_opened(); }));
+  output.copy_to(*copies_.back());
+  return copies_.back()->start();
+}
+
+// The job starts when all files are open.
+void JobSupervisor::on_copy_opened() {
+  if (phase_ != Phase::kStarting || job_) return;
+  for (const auto& copy : copies_) {
+    if (!copy->failure()) continue;
+    fail_to_start(*copy->failure());
+    return;
+  }
+  if (std::ranges::all_of(copies_, [](const auto& copy) { return copy->is_open(); })) {
+    launch_job();
+  }
+}
+
+void JobSupervisor::launch_job() {
   const auto launch = open_streams();
   if (!launch) {
     fail_to_start({126, launch.error().message});

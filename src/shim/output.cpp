@@ -32,7 +32,7 @@ Result<int> Output::open_write(const api::RunSpec& spec) {
 }
 
 void Output::watch(PollSet& polls) {
-  if (!read_.ok()) return;
+  if (!read_.ok() || (copy_ != nullptr && copy_->is_behind())) return;
   polls.watch(read_.get(), POLLIN, [this] { pump(kTurnBytes); });
 }
 
@@ -55,8 +55,11 @@ bool Output::pump(std::size_t most) {
       read_ = os::Descriptor(-1);
       return false;
     }
-    log_.write({buffer.data(), static_cast<std::size_t>(count)});
-    taken += static_cast<std::size_t>(count);
+    const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+    log_.write(text);
+    if (copy_ != nullptr) copy_->write(text);
+    taken += text.size();
+    if (copy_ != nullptr && copy_->is_behind() && most == kTurnBytes) return true;
   }
   return true;
 }

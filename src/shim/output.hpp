@@ -8,6 +8,7 @@
 #include "api/run_spec.hpp"
 #include "base/error.hpp"
 #include "os/descriptor.hpp"
+#include "shim/file_copy.hpp"
 #include "shim/poll_set.hpp"
 #include "shim/rotating_log.hpp"
 
@@ -23,6 +24,9 @@ class Output {
   [[nodiscard]] Result<int> open_write(const api::RunSpec& spec);
   void close_write() { write_ = os::Descriptor(-1); }
 
+  // Copies the stream to the file, too. Called before open_write(); the copy must outlive this.
+  void copy_to(FileCopy& copy) { copy_ = &copy; }
+
   void watch(PollSet& polls);
   // Reads what is in the pipe now and closes it; a process outside the run may still be writing.
   void finish();
@@ -36,6 +40,7 @@ class Output {
   os::Descriptor read_{-1};
   os::Descriptor write_{-1};
   RotatingLog log_;
+  FileCopy* copy_ = nullptr;
 };
 
 }  // namespace tangram::shim

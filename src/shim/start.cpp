@@ -56,6 +56,7 @@ std::string reason_of(const ChildFailure& failure, const Launch& launch) {
     case Step::kLimit:
       return cat("cannot set the resource limit ", limit, because,
                  "It must not exceed the daemon's hard limit, nor its soft value its hard value.");
+    case Step::kOutputFile:  // output_failure_text()
     case Step::kExecute:
       break;
   }
@@ -64,6 +65,17 @@ std::string reason_of(const ChildFailure& failure, const Launch& launch) {
 }
 
 }  // namespace
+
+std::string output_failure_text(const ChildFailure& failure, const api::RunSpec& spec,
+                                const std::string& path) {
+  if (failure.step == Step::kOutputFile) {
+    return cat("cannot open the output file ", quoted(path), ": ", errno_text(failure.error),
+               ". Its directory must exist, and the job's user must be allowed to write the file.");
+  }
+  const std::vector<std::string> command = {path};
+  return cat("cannot open the output file ", quoted(path), ": ",
+             reason_of(failure, {.spec = spec, .command = command}));
+}
 
 Result<Pipe> make_pipe() {
   int ends[2] = {-1, -1};

@@ -28,6 +28,10 @@ struct StartFailure {
 // succeeded.
 [[nodiscard]] std::optional<StartFailure> read_failure(const Child& child, const Launch& launch);
 
+// Why the file of an output could not be opened, for the job's user.
+[[nodiscard]] std::string output_failure_text(const ChildFailure& failure, const api::RunSpec& spec,
+                                              const std::string& path);
+
 struct Pipe {
   os::Descriptor read{-1};  // does not block
   os::Descriptor write{-1};

@@ -171,6 +171,8 @@ void set_texts(const JobOptions& o, json::object& job) {
   set("restart", o.restart);
   set("time_limit", o.time_limit);
   set("memory", o.memory);
+  set("output", o.output);
+  set("error", o.error);
   job["umask"] = o.umask.empty() ? own_umask() : o.umask;
 }
 
@@ -242,30 +244,32 @@ std::string name_option(const std::string& message) {
   struct Name {
     std::string_view key, option;
   };
-  constexpr std::array<Name, 24> kNames = {{{"resource_limits.", "--rlimit "},
-                                            {"labels.", "--label "},
-                                            {"environment.", "--env "},
-                                            {"endpoint.mode:", "--endpoint:"},
-                                            {"endpoint.host:", "--host:"},
-                                            {"endpoint.drain:", "--drain:"},
-                                            {"move.way:", "--move:"},
-                                            {"move.signal:", "--move-signal:"},
-                                            {"move.deadline:", "--move-deadline:"},
-                                            {"probe.interval:", "--probe-interval:"},
-                                            {"probe.timeout:", "--probe-timeout:"},
-                                            {"probe.deadline:", "--probe-deadline:"},
-                                            {"probe.path:", "--probe: the path"},
-                                            {"gpu_memory:", "--gpu-memory:"},
-                                            {"gpu_model:", "--gpu-model:"},
-                                            {"priority:", "--priority:"},
-                                            {"time_limit:", "--time-limit:"},
-                                            {"max_restarts:", "--max-restarts:"},
-                                            {"name:", "--name:"},
-                                            {"port:", "--port:"},
-                                            {"grace:", "--grace:"},
-                                            {"cpus:", "--cpus:"},
-                                            {"memory:", "--memory:"},
-                                            {"umask:", "--umask:"}}};
+  constexpr Name kNames[] = {{"resource_limits.", "--rlimit "},
+                             {"labels.", "--label "},
+                             {"environment.", "--env "},
+                             {"endpoint.mode:", "--endpoint:"},
+                             {"endpoint.host:", "--host:"},
+                             {"endpoint.drain:", "--drain:"},
+                             {"move.way:", "--move:"},
+                             {"move.signal:", "--move-signal:"},
+                             {"move.deadline:", "--move-deadline:"},
+                             {"probe.interval:", "--probe-interval:"},
+                             {"probe.timeout:", "--probe-timeout:"},
+                             {"probe.deadline:", "--probe-deadline:"},
+                             {"probe.path:", "--probe: the path"},
+                             {"gpu_memory:", "--gpu-memory:"},
+                             {"gpu_model:", "--gpu-model:"},
+                             {"priority:", "--priority:"},
+                             {"time_limit:", "--time-limit:"},
+                             {"max_restarts:", "--max-restarts:"},
+                             {"name:", "--name:"},
+                             {"port:", "--port:"},
+                             {"grace:", "--grace:"},
+                             {"cpus:", "--cpus:"},
+                             {"memory:", "--memory:"},
+                             {"output:", "--output:"},
+                             {"error:", "--error:"},
+                             {"umask:", "--umask:"}};
   for (const Name& name : kNames) {
     if (!message.starts_with(name.key)) continue;
     return cat(name.option, message.substr(name.key.size()));

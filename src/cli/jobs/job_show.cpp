@@ -94,6 +94,8 @@ void print_job(const api::JobView& job, Output& out) {
   facts.add("user", cat(job.user, " (", job.uid, ")"));
   facts.add("command", shell_text(r.command));
   facts.add("directory", r.directory);
+  facts.add("output", r.output);
+  facts.add("error", r.error);
   facts.add("profile", job.profile);
   if (job.gpu)
     facts.add("place", cat("GPU ", *job.gpu, job.start ? cat(", slice ", *job.start) : ""));

@@ -196,6 +196,10 @@ api::RunSpec make_spec(const store::JobRow& job, const api::JobRequest& request,
   environment["TANGRAM_RESTARTS"] = std::to_string(job.restarts);
   if (port) environment["PORT"] = std::to_string(*port);
   spec.directory = request.directory;
+  // Both patterns were checked with the request.
+  spec.output = api::output_path(request.output, job.id).value_or("");
+  spec.error = api::output_path(request.error, job.id).value_or("");
+  if (spec.error.empty()) spec.error = spec.output;
   spec.umask = request.umask.value_or(022);
   spec.resource_limits = request.resource_limits;
   spec.time_limit = request.time_limit;

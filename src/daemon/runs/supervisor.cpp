@@ -271,8 +271,9 @@ void Supervisor::await_exec(const RunPtr& run) {
   run->timer.async_wait([this, alive = alive_, run, time](const boost::system::error_code& ec) {
     if (ec || !*alive || run->phase != Run::Phase::kLinked) return;
     if (run->pid || run->is_stop_requested) return;
-    run->stop_reason = cat("its program was not executed within ", api::duration_text(time),
-                           ": its directory or program may be on a file system that hangs");
+    run->stop_reason =
+        cat("its program was not executed within ", api::duration_text(time),
+            ": its directory, program or output file may be on a file system that hangs");
     send_stop(run, std::chrono::milliseconds(0));
   });
 }
