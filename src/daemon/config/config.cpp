@@ -227,6 +227,20 @@ void read_endpoints(const Section& in, Config& config) {
   in.read_number("most_connections", {1, api::kMaxConnections}, defaults.most_connections);
 }
 
+void read_hooks(const Section& in, Config& config) {
+  in.allow({"command", "url", "ca_file"});
+  config.hooks.command = in.table().texts_or_none("command");
+  in.read("url", config.hooks.url);
+  in.read("ca_file", config.hooks.ca_file);
+  const auto& command = config.hooks.command;
+  if (!command.empty() && !command.front().starts_with('/')) {
+    in.add_error("command", cat("the program ", tangram::quoted(command.front()),
+                                " is not an absolute path; it is not run by a shell"));
+  }
+  if (config.hooks.url.empty()) return;
+  if (const auto url = split_url(config.hooks.url); !url) in.add_error("url", url.error().message);
+}
+
 void read_history(const Section& in, Config& config) {
   in.allow({"jobs", "most_jobs", "most_steps"});
   std::chrono::milliseconds jobs = config.retention.jobs;
@@ -247,7 +261,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
     const char* name;
     void (*read)(const Section&, Config&);
   };
-  constexpr std::array<SectionReader, 10> kReaders = {{{"daemon", read_daemon},
+  constexpr std::array<SectionReader, 11> kReaders = {{{"daemon", read_daemon},
                                                        {"tcp", read_tcp},
                                                        {"access", read_access},
                                                        {"log", read_log},
@@ -256,6 +270,7 @@ Result<Config> parse_config(std::string_view text, const std::string& file) {
                                                        {"jobs", read_jobs},
                                                        {"leases", read_leases},
                                                        {"endpoints", read_endpoints},
+                                                       {"hooks", read_hooks},
                                                        {"history", read_history}}};
   std::vector<std::string> names;
   for (const SectionReader& reader : kReaders) names.emplace_back(reader.name);

@@ -13,6 +13,7 @@
 #include "api/tuning.hpp"
 #include "base/error.hpp"
 #include "core/tuning.hpp"
+#include "daemon/config/hook_options.hpp"
 #include "daemon/config/user_limits.hpp"
 #include "daemon/engine/default_tuning.hpp"
 #include "store/store.hpp"
@@ -93,6 +94,8 @@ struct Config {
   std::chrono::milliseconds linger{120'000};
   // [endpoints]
   EndpointDefaults endpoints;
+  // [hooks]
+  HookOptions hooks;
   // [history]
   store::Retention retention;
 };

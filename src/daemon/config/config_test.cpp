@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
+
 namespace tangram::daemon {
 namespace {
 
@@ -180,6 +182,10 @@ connect = "1s"
 keep_alive = "15s"
 idle = "none"
 most_connections = 100
+[hooks]
+command = ["/usr/bin/notify", "--to", "ops room"]
+url = "https://example.org:8443/jobs?x=1"
+ca_file = "/ca.pem"
 [history]
 jobs = "48h"
 most_jobs = 10
@@ -229,6 +235,25 @@ max_priority = -10
                             .held_jobs = 12,
                             .max_time = std::chrono::milliseconds(0),
                             .max_priority = -10}));
+}
+
+TEST(Config, HooksAreProgramsByPathAndHttpsUrls) {
+  const auto error = [](const char* text) {
+    const auto config = parse_config(text, "t");
+    return config ? "" : config.error().message;
+  };
+  EXPECT_NE(error("[hooks]\ncommand = [\"notify\"]\n").find("is not an absolute path"),
+            std::string::npos);
+  EXPECT_NE(error("[hooks]\ncommand = \"/bin/sh\"\n"), "");
+  for (const char* url : {"http://example.org/", "https://", "example.org", "https://a b/"}) {
+    EXPECT_NE(error(cat("[hooks]\nurl = \"", url, "\"\n").c_str()).find("invalid URL"),
+              std::string::npos)
+        << url;
+  }
+  EXPECT_EQ(split_url("https://example.org")->server, "https://example.org:443");
+  EXPECT_EQ(split_url("https://example.org")->target, "/");
+  EXPECT_EQ(split_url("https://[::1]:8443/a/b?c")->server, "https://[::1]:8443");
+  EXPECT_EQ(split_url("https://[::1]/a/b?c")->target, "/a/b?c");
 }
 
 TEST(Config, UnknownKeysOfGroupsAndUsersAreErrors) {
@@ -295,6 +320,9 @@ TEST(Config, EveryKeyIsRead) {
                                                        .window = "22:00-06:00",
                                                        .protect_head = false}));
   EXPECT_EQ(config->move_services, api::MoveMethod::kReplica);
+  EXPECT_EQ(config->hooks, (HookOptions{.command = {"/usr/bin/notify", "--to", "ops room"},
+                                        .url = "https://example.org:8443/jobs?x=1",
+                                        .ca_file = "/ca.pem"}));
   EXPECT_EQ(config->grace, std::chrono::seconds(1));
   EXPECT_EQ(config->start_time, std::chrono::seconds(3));
   EXPECT_EQ(config->log_bytes, 1U << 20U);

@@ -76,6 +76,7 @@ Result<void> Daemon::run() {
   reconcile();
   parts_->hardware->start_polling();
   if (auto opened = open_server(); !opened) return opened;
+  parts_->api->start_hooks();
   schedule_retention(kRetentionInterval);
   feed_watchdog();
   sd_notify(0, "READY=1");
@@ -281,7 +282,9 @@ void Daemon::await_signal() {
     }
     if (signal == SIGHUP) reload();
     if (signal == SIGCHLD) {
-      while (waitpid(-1, nullptr, WNOHANG) > 0) {
+      int status = 0;
+      for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        parts_->api->on_child_ended(pid, status);
       }
     }
     await_signal();
@@ -314,6 +317,7 @@ void Daemon::reload() {
   config_.limits = next->limits;
   config_.linger = next->linger;
   config_.move_services = next->move_services;
+  config_.hooks = next->hooks;
   parts_->api->reload(config_);
   parts_->hardware->set_fatal_xids(next->fatal_xids);
   parts_->supervisor->set_defaults(supervisor_options(*next, parts_->cgroups));

@@ -16,6 +16,7 @@
 #include "daemon/access/user_cache.hpp"
 #include "daemon/engine/engine.hpp"
 #include "daemon/explain/explain_service.hpp"
+#include "daemon/hooks/hooks.hpp"
 #include "daemon/leases/leases.hpp"
 #include "daemon/runs/log_quota.hpp"
 #include "daemon/runs/supervisor.hpp"
@@ -77,13 +78,19 @@ struct ApiService::Parts {
         events(engine, reader, access),
         tokens(engine, access),
         metrics(loop, engine, hardware, endpoints, views, access),
+        hooks(loop, engine, views, config.hooks,
+              [this](std::string_view hook, std::string_view result) {
+                metrics.count_hook(hook, result);
+              }),
         audit(std::move(the_audit)) {
     access.restrict_submission(config.only_admins_submit);
     views.set_tuning_in_file(config.tuning_in_file);
     jobs.set_move_services(config.move_services);
     engine.set_hooks(metrics.engine_hooks());
-    engine.set_on_events(
-        [this](const std::vector<store::EventRow>& rows) { events.publish(rows); });
+    engine.set_on_events([this](const std::vector<store::EventRow>& rows) {
+      events.publish(rows);
+      hooks.on_events(rows);
+    });
     pin_users([this] { return active_users(); });
     schedule_lookup_retry();
     count_logs(supervisor);
@@ -149,6 +156,7 @@ struct ApiService::Parts {
   EventService events;
   Tokens tokens;
   Metrics metrics;
+  Hooks hooks;
   std::unique_ptr<Audit> audit;
   boost::asio::steady_timer retry_timer{loop};
   std::shared_ptr<void> alive = std::make_shared<int>(0);
@@ -233,6 +241,12 @@ void ApiService::forget_logs(const std::vector<std::uint32_t>& runs) {
   parts_->log_quota.forget(runs);
 }
 
+void ApiService::start_hooks() { parts_->hooks.start(); }
+
+void ApiService::on_child_ended(pid_t pid, int status) {
+  parts_->hooks.on_child_ended(pid, status);
+}
+
 Leases& ApiService::leases() { return parts_->leases; }
 
 void ApiService::apply_configured_tuning(const api::TuningChange& change,
@@ -248,6 +262,7 @@ void ApiService::reload(const Config& config) {
   parts_->limits.set(config.limits);
   parts_->log_quota.set_limit(config.limits.log_bytes);
   parts_->leases.set_linger(config.linger);
+  parts_->hooks.set(config.hooks);
 }
 
 }  // namespace tangram::daemon

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <sys/types.h>
 #include <vector>
 
 #include "base/error.hpp"
@@ -42,12 +43,16 @@ class ApiService {
   [[nodiscard]] Leases& leases();
   // Call with jobs whose rows changed, once that is durable.
   void on_jobs_changed(const std::vector<std::uint64_t>& jobs);
+  // Call when everything is recovered: hooks get what an earlier daemon did not report.
+  void start_hooks();
+  // Call for every child of the daemon that was reaped.
+  void on_child_ended(pid_t pid, int status);
   // Call with runs whose folders are removed: their logs no longer count.
   void forget_logs(const std::vector<std::uint32_t>& runs);
   // Changes the tuning as the configuration file says, with `edit_rows` in the same transaction.
   void apply_configured_tuning(const api::TuningChange& change,
                                std::function<void(JobTable&)> edit_rows);
-  // Applies changes of the admins' group, limits and leases.
+  // Applies changes of the admins' group, limits, leases and hooks.
   void reload(const Config& config);
 
  private:

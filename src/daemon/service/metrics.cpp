@@ -108,6 +108,11 @@ struct Metrics::Parts {
                             core::ActionKind::kStopJob}) {
       failures.Add({{"action", std::string(core::name_of(kind))}});
     }
+    for (const char* hook : {"command", "url"}) {
+      for (const char* result : {"ok", "failed", "timeout", "dropped"}) {
+        hooks.Add({{"hook", hook}, {"result", result}});
+      }
+    }
     measure_loop_lag();
   }
 
@@ -288,6 +293,8 @@ struct Metrics::Parts {
   prometheus::Counter& requests_cut = move_requests.Add({{"result", "cut"}});
   prometheus::Family<prometheus::Counter>& failures =
       counters("tangram_action_failures_total", "Actions of the scheduler that failed.");
+  prometheus::Family<prometheus::Counter>& hooks =
+      counters("tangram_hooks_total", "Reports of ended jobs to hooks, by result.");
   prometheus::Counter& commit_failures =
       counters("tangram_store_failures_total", "Failed attempts to commit or sync a transaction.")
           .Add({});
@@ -319,6 +326,10 @@ EngineHooks Metrics::engine_hooks() {
   hooks.on_action = [this](const core::Action& action) { parts_->on_action(action); };
   hooks.on_move_ended = [this](const store::MoveRow& move) { parts_->on_move_ended(move); };
   return hooks;
+}
+
+void Metrics::count_hook(std::string_view hook, std::string_view result) {
+  parts_->hooks.Add({{"hook", std::string(hook)}, {"result", std::string(result)}}).Increment();
 }
 
 std::string Metrics::text() const {

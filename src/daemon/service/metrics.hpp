@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "daemon/access/access.hpp"
 #include "daemon/engine/engine_hooks.hpp"
@@ -36,6 +37,8 @@ class Metrics {
   void register_handlers(http::ApiHandlers& handlers);
   // To be installed with Engine::set_hooks(); valid as long as this object.
   [[nodiscard]] EngineHooks engine_hooks();
+  // Counts a result of a hook; see Hooks::OnResult.
+  void count_hook(std::string_view hook, std::string_view result);
   [[nodiscard]] std::string text() const;
 
  private:
