@@ -16,7 +16,7 @@
 namespace tangram::shim {
 namespace {
 
-constexpr int kPipeBytes = 1'048'576;  // the kernel may grant less
+constexpr int kCopyPipeBytes = 1'048'576;  // the kernel may grant less
 
 std::string stall_text() {
   return cat("it took nothing for ", api::duration_text(FileCopy::kStallTime));
@@ -34,7 +34,7 @@ Result<void> FileCopy::start() {
   auto process = start_copy_process(spec_, path_);
   if (!process) return std::unexpected(process.error());
   process_ = *std::move(process);
-  ::fcntl(process_.input.get(), F_SETPIPE_SZ, kPipeBytes);
+  ::fcntl(process_.input.get(), F_SETPIPE_SZ, kCopyPipeBytes);
   return {};
 }
 

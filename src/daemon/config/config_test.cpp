@@ -286,9 +286,9 @@ TEST(Config, EveryKeyIsRead) {
                                         .submissions_per_second = 5,
                                         .request_bytes = 2U << 20U,
                                         .log_bytes = 3ULL << 30U,
+                                        .max_priority = -5,
                                         .default_time = std::chrono::hours(4),
-                                        .max_time = std::chrono::hours(48),
-                                        .max_priority = -5}));
+                                        .max_time = std::chrono::hours(48)}));
   EXPECT_EQ(config->log_level, "debug");
   EXPECT_EQ(config->audit, "/a.log");
   EXPECT_TRUE(config->log_json);
