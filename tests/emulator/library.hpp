@@ -35,7 +35,6 @@ Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts);
 Return nvmlDeviceGetClockInfo(Device device, unsigned type, unsigned* mhz);
 Return nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned* generation);
 Return nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, ProcessInfoV1* infos);
-Return nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* count, void* infos);
 Return nvmlDeviceGetRunningProcessDetailList(Device device, ProcessDetailList* list);
 Return nvmlDeviceGetGpuInstanceProfileInfoV(Device device, unsigned profile, GiProfileInfoV2* info);
 Return nvmlDeviceGetGpuInstanceProfileInfoByIdV(Device device, unsigned id, GiProfileInfoV2* info);

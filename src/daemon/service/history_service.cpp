@@ -13,8 +13,6 @@
 namespace tangram::daemon {
 namespace {
 
-constexpr std::size_t kMaxPageSize = 1000;
-
 // Compute slices of a profile, and of a whole GPU that has it.
 struct Slices {
   int of_profile = 0;
@@ -53,7 +51,7 @@ void HistoryService::history(const http::Caller& caller, const http::HistoryFilt
   store::FinishedJobFilter wanted{
       .user = filter.user, .profile = filter.profile, .since = filter.since, .until = filter.until};
   if (filter.state) wanted.state = std::string(api::name_of(*filter.state));
-  const std::size_t most = std::clamp<std::size_t>(filter.limit, 1, kMaxPageSize);
+  const std::size_t most = std::clamp<std::size_t>(filter.limit, 1, http::kMaxPageSize);
   const std::uint64_t before = filter.before.value_or(~std::uint64_t{0} >> 1U);
   using Rows = std::vector<store::JobRow>;
   const auto read = [=](store::Store& store) {
