@@ -99,7 +99,7 @@ TEST(Jobs, RunOnTheGpuModelThatTheyRequest) {
   EXPECT_EQ(node.await(id, "over").at("gpu"), 1);
   const auto other = node.job_request("1g.10gb", "true", {{"gpu_model", "H100"}});
   EXPECT_NE(text(node.call("POST", "/v1/jobs", 422, other).as_object(), "detail")
-                .find("no GPU of this node is a 'H100'; available are A100-40GB, A100-80GB"),
+                .find("no GPU of this node is of model 'H100'; available are A100-40GB and A100-80GB"),
             std::string::npos);
   node.call("POST", "/v1/jobs", 422,
             node.job_request("3g.40gb", "true", {{"gpu_model", "A100-40GB"}}));

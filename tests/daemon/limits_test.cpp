@@ -148,6 +148,12 @@ TEST_F(Limits, TimeLimitsHaveADefaultAndAMaximum) {
   const auto refused_lease = call_as(kNobody, node, "POST", "/v1/leases", lease);
   EXPECT_EQ(refused_lease.first, 422);
   EXPECT_THAT(detail_of(refused_lease), HasSubstr("TTL 3h is above the maximum of 2h"));
+  const json::object short_lease{{"profile", "1g.5gb"}, {"key", "s"}, {"ttl", "1h"}};
+  const auto granted = call_as(kNobody, node, "POST", "/v1/leases", short_lease);
+  const auto renewed = call_as(kNobody, node, "POST", cat("/v1/leases/", id_of(granted), "/renew"),
+                               json::object{{"ttl", "3h"}});
+  EXPECT_EQ(renewed.first, 422);
+  EXPECT_THAT(detail_of(renewed), HasSubstr("TTL 3h is above the maximum of 2h"));
   const json::value status = call_as(kNobody, node, "GET", "/v1/status").second;
   EXPECT_EQ(status.at("time_limits"), (json::object{{"default", "1h"}, {"max", "2h"}}));
   // An admin has no maximum, but the default.

@@ -209,6 +209,7 @@ std::string untested_reason(const std::string& method, const std::string& path, 
     return "needs an orphan: see orphans_test.cpp";
   }
   if (status == 503) return "needs a store that cannot be written or read";
+  if (status == 422 && path.ends_with("/renew")) return "needs a limit: see limits_test.cpp";
   if (status == 429) return "needs limits of users: see limits_test.cpp";
   if (status == 403 && method == "get") return "a daemon run by root allows reads to all users";
   if (status == 409 && path == "/v1/tokens") return "needs a thousand tokens: see access_test.cpp";

@@ -109,7 +109,8 @@ TEST_F(WhatIfForUser, IsHeldBeyondTheSliceLimit) {
   const auto held = submit("2g.10gb");
   const json::value first = why(held);
   EXPECT_EQ(first.at("limit"),
-            (json::object{{"has", 3}, {"most", 4}, {"needs", 2}, {"behind", nullptr}}));
+            (json::object{
+                {"has", 3}, {"most", 4}, {"needs", 2}, {"behind", nullptr}, {"group", nullptr}}));
   EXPECT_EQ(first.at("departures"), json::array{large});
   EXPECT_TRUE(first.at("rooms").as_array().empty());
   EXPECT_THAT(sentences(first), HasSubstr("has 3 of 4 compute slices, and it needs 2"));
