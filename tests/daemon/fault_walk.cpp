@@ -150,8 +150,8 @@ void Scenario::check_jobs() {
     const bool exited = job.at("state") == "failed" && job.at("exit_code") == kExitCode;
     // 126: the shim could not start the program.
     const bool did_not_start = job.at("exit_code").is_null() || job.at("exit_code") == 126;
-    const bool has_reason = job.at("state") == "failed" && did_not_start && runs == 0 &&
-                            job.at("reason").is_string();
+    const bool has_reason =
+        job.at("state") == "failed" && did_not_start && runs == 0 && job.at("reason").is_string();
     if (!exited && !has_reason) add(cat("the job ended otherwise: ", json::serialize(job)));
     if (exited && runs != 1) add("the job has an exit code but did not run");
   }

@@ -98,9 +98,10 @@ TEST(Jobs, RunOnTheGpuModelThatTheyRequest) {
   const auto id = node.call("POST", "/v1/jobs", 201, on_80).at("id").to_number<std::uint64_t>();
   EXPECT_EQ(node.await(id, "over").at("gpu"), 1);
   const auto other = node.job_request("1g.10gb", "true", {{"gpu_model", "H100"}});
-  EXPECT_NE(text(node.call("POST", "/v1/jobs", 422, other).as_object(), "detail")
-                .find("no GPU of this node is of model 'H100'; available are A100-40GB and A100-80GB"),
-            std::string::npos);
+  EXPECT_NE(
+      text(node.call("POST", "/v1/jobs", 422, other).as_object(), "detail")
+          .find("no GPU of this node is of model 'H100'; available are A100-40GB and A100-80GB"),
+      std::string::npos);
   node.call("POST", "/v1/jobs", 422,
             node.job_request("3g.40gb", "true", {{"gpu_model", "A100-40GB"}}));
 }

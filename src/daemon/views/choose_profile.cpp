@@ -19,8 +19,9 @@ http::Answer<void> check_gpu_model(const core::Node& node, const std::string& gp
     if (gpu_model.empty() || names.back() == gpu_model) return {};
   }
   if (names.empty()) return {};  // choose_profile() says so
-  return std::unexpected(unservable(cat("no GPU of this node is of model ", tangram::quoted(gpu_model),
-                                        "; available are ", join_words(names), ".")));
+  return std::unexpected(
+      unservable(cat("no GPU of this node is of model ", tangram::quoted(gpu_model),
+                     "; available are ", join_words(names), ".")));
 }
 
 }  // namespace
