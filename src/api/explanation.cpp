@@ -232,6 +232,7 @@ json::value to_json(const Explanation& e) {
                  {"retry", or_null(e.retry)}};
   o["ahead"] = numbers_json(e.ahead);
   o["limit"] = limit_json(e.limit);
+  o["waits_for"] = dependencies_json(e.waits_for);
   o["moves"] = list_json(e.moves, move_record_json);
   write_base(o, e);
   return o;
@@ -249,6 +250,7 @@ Result<Explanation> read_explanation(const json::value& document) {
   e.ahead = fields.numbers("ahead");
   e.retry = fields.wall("retry");
   e.limit = limit_in(fields, errors);
+  e.waits_for = dependencies_in(fields, "waits_for", errors);
   e.moves = list_in(fields, "moves", "a move", errors, move_record_in);
   read_base(fields, errors, e);
   if (errors.first()) return std::unexpected(*errors.first());

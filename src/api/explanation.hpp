@@ -134,6 +134,7 @@ struct Explanation : ExplanationBase {
   std::vector<std::uint64_t> ahead;  // jobs ahead in the queue; of a held job: if released now
   std::optional<WallTime> retry;     // when a slot that failed may be tried again
   std::optional<LimitView> limit;    // set if the job is held at its user's limit
+  DependencyList waits_for;          // the jobs that must end before it may start
 };
 
 struct WhatIfQuestion {

@@ -13,6 +13,7 @@
 
 #include <boost/json/value.hpp>
 
+#include "api/dependency.hpp"
 #include "base/error.hpp"
 
 namespace tangram::api {
@@ -129,6 +130,7 @@ struct JobRequest {
   std::optional<std::uint64_t> memory_bytes;  // needs cgroup v2
   std::map<std::string, std::string> labels;
   bool hold = false;
+  DependencyList after;  // jobs that must end before it may start
 
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
@@ -192,6 +194,7 @@ struct JobView {
   std::optional<WallTime> started;  // of the last run
   std::optional<WallTime> ended;
   bool moving = false;
+  DependencyList waits_for;       // the jobs that must still end before it may start
   std::vector<RunRecord> places;  // its runs, oldest first; empty in lists of jobs
 };
 

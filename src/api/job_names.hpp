@@ -11,6 +11,7 @@ inline constexpr std::array<std::string_view, 3> kRestartNames = {"never", "on-f
 inline constexpr std::array<std::string_view, 4> kProbeNames = {"none", "tcp", "http", "command"};
 inline constexpr std::array<std::string_view, 3> kEndpointNames = {"none", "tcp", "http"};
 inline constexpr std::array<std::string_view, 3> kMoveNames = {"never", "replica", "checkpoint"};
+inline constexpr std::array<std::string_view, 2> kEndConditionNames = {"ok", "any"};
 inline constexpr std::array<std::string_view, 10> kStateNames = {
     "held",     "queued",    "placed", "starting",  "running",
     "stopping", "completed", "failed", "cancelled", "refused"};

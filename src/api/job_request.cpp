@@ -310,6 +310,7 @@ JobRequest request_in(Fields& fields, FieldErrors& errors) {
   r.memory_bytes = fields.bytes("memory", kAnySize);
   r.labels = labels_in(fields);
   r.hold = fields.flag("hold").value_or(false);
+  r.after = dependencies_in(fields, "after", errors);
   return r;
 }
 
@@ -373,6 +374,7 @@ json::value to_json(const JobRequest& r) {
   if (r.memory_bytes) set("memory", *r.memory_bytes);
   if (!r.labels.empty()) set("labels", texts_json(r.labels));
   set("hold", r.hold);
+  if (!r.after.empty()) set("after", dependencies_json(r.after));
   return o;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "api/fields.hpp"
@@ -30,6 +31,10 @@ void check_request(const JobRequest& request, Fields& fields);
 [[nodiscard]] boost::json::value endpoint_json(const Endpoint& endpoint);
 [[nodiscard]] boost::json::value move_json(const MoveOptions& move);
 void check_endpoint_and_move(const JobRequest& request, Fields& fields);
+// dependency.cpp
+[[nodiscard]] DependencyList dependencies_in(Fields& outer, std::string_view key,
+                                             FieldErrors& errors);
+[[nodiscard]] boost::json::array dependencies_json(const DependencyList& dependencies);
 [[nodiscard]] JobView view_in(const boost::json::value& document, const std::string& path,
                               FieldErrors& errors);
 

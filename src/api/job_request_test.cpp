@@ -55,6 +55,7 @@ JobRequest full() {
   r.output = "logs/%j.out";
   r.error = "/tmp/100%%-%j.err";
   r.hold = true;
+  r.after = {{.job = 12}, {.job = 13, .condition = EndCondition::kAny}};
   return r;
 }
 

@@ -95,7 +95,7 @@ json::array run_records_json(const std::vector<RunRecord>& places) {
   return array;
 }
 
-void read_progress(Fields& fields, JobView& job) {
+void read_progress(Fields& fields, JobView& job, FieldErrors& errors) {
   job.state = static_cast<JobState>(fields.enum_value("state", kStateNames).value_or(1));
   job.reason = fields.text("reason");
   job.exit_code = integer(fields, "exit_code");
@@ -105,6 +105,7 @@ void read_progress(Fields& fields, JobView& job) {
   job.started = fields.wall("started");
   job.ended = fields.wall("ended");
   job.moving = fields.flag("moving").value_or(false);
+  job.waits_for = dependencies_in(fields, "waits_for", errors);
 }
 
 }  // namespace
@@ -131,6 +132,7 @@ json::value to_json(const JobView& job) {
                       {"address", text_or_null(job.address)},
                       {"restarts", job.restarts},
                       {"moving", job.moving},
+                      {"waits_for", dependencies_json(job.waits_for)},
                       {"places", run_records_json(job.places)},
                       {"outline", job.outline},
                       {"request", to_json(request_for(job))}};
@@ -151,7 +153,7 @@ JobView view_in(const json::value& document, const std::string& path, FieldError
   }
   job.request.name = fields.text("name");
   read_placement(fields, job);
-  read_progress(fields, job);
+  read_progress(fields, job, errors);
   fields.each("places", [&](const json::value& value, const std::string& at) {
     job.places.push_back(run_record_in(value, at, errors));
   });

@@ -31,11 +31,11 @@ struct JobCancelled {
 };
 struct JobHeld {  // only a waiting job can be held
   JobId job;
-  bool limit = false;  // not requested: its user is at a limit
+  HoldCause cause = kHoldUser;
 };
 struct JobReleased {
   JobId job;
-  bool limit = false;  // from that cause
+  HoldCause cause = kHoldUser;  // from this cause only
 };
 
 // Answers to StartJob, SwitchTraffic, StopJob.

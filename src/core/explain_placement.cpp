@@ -28,7 +28,7 @@ bool arrives(const Event& event, JobId job) {
 // Keeps the slices free that the step frees. A waiting job is held; one that the step itself sends
 // back to the queue (its process ended, its GPU was lost) is cancelled, which frees the same
 // slices. The cause of the hold is one that the step does not end.
-void keep_out(Scheduler& scheduler, JobId job, bool limit) {
+void keep_out(Scheduler& scheduler, JobId job, HoldCause cause) {
   const Node& node = scheduler.node();
   const Instant at = node.now();  // not later: nothing else may change until then
   const JobSlot slot = node.find_job(job);
@@ -36,7 +36,7 @@ void keep_out(Scheduler& scheduler, JobId job, bool limit) {
   const JobPhase phase = node.job(slot).phase;
   Actions ignored;
   if (phase == JobPhase::kQueued || phase == JobPhase::kHeld) {
-    scheduler.step(at, JobHeld{job, limit}, ignored);
+    scheduler.step(at, JobHeld{job, cause}, ignored);
   } else {
     scheduler.step(at, JobCancelled{job}, ignored);
   }
@@ -84,11 +84,12 @@ Result<ArrivalExplanation> explain_placement(const Scheduler& before, Instant at
   Actions ignored;
   then.step(then.node().now(), without_moves(then.node().tuning(), then.policies()), ignored);
   const auto* released = std::get_if<JobReleased>(&event);
-  const bool limit = released == nullptr || !released->limit;
+  const bool ends_limit = released != nullptr && released->cause == kHoldLimit;
+  const HoldCause cause = ends_limit ? kHoldUser : kHoldLimit;
   for (const JobId other : others(before)) {
-    if (std::find(placed.begin(), mine, other) == mine) keep_out(then, other, limit);
+    if (std::find(placed.begin(), mine, other) == mine) keep_out(then, other, cause);
   }
-  keep_out(then, job, limit);
+  keep_out(then, job, cause);
   then.step(at, held_back(event, job), ignored);
   const Node& node = after.node();
   const Job& record = node.job(node.find_job(job));

@@ -30,6 +30,8 @@ struct JobSpec {
   std::uint16_t max_restarts = 3;           // after failures in a row
   bool held = false;                        // from the beginning, until it is released
   bool over_limit = false;                  // from the beginning: its user is at a limit
+  bool dependent = false;                   // from the beginning: waits for other jobs to end
+  bool array_full = false;                  // from the beginning: enough tasks of its array active
   std::int16_t priority = 0;                // higher is sooner, in queues that have priorities
   std::uint32_t user = 0;                   // whose use of the node it counts as, for fair share
   std::optional<Duration> time_limit = {};  // enforced by the body; nullopt: none
@@ -50,8 +52,12 @@ enum class JobPhase : std::uint8_t {
 enum HoldCause : std::uint8_t {
   kHoldUser = 1,        // by its user
   kHoldUnservable = 2,  // no GPU in service has its profile
-  kHoldLimit = 4,       // its user is at a limit; released by the body
+  // Released by the body:
+  kHoldLimit = 4,       // its user is at a limit
+  kHoldDependency = 8,  // it waits for other jobs to end
+  kHoldArray = 16,      // as many tasks of its array are active as may be
 };
+inline constexpr std::uint8_t kAllHolds = 31;
 
 // A slot that failed this job recently; no candidate for it until then.
 struct BackOff {

@@ -139,7 +139,7 @@ TEST(Saved, NonsenseIsRefused) {
       {"impossible place", [](Saved& s) { job(s, 2).job.main.gpu = GpuId(2); }},
       {"impossible place", [](Saved& s) { job(s, 5).job.replica.gpu = GpuId(2); }},
       {"no job can have", [](Saved& s) { job(s, 2).job.phase = static_cast<JobPhase>(6); }},
-      {"no job can have", [](Saved& s) { job(s, 2).job.holds = 8; }},
+      {"no job can have", [](Saved& s) { job(s, 2).job.holds = 32; }},
       {"not there", [](Saved& s) { job(s, 2).job.back_offs = {{GpuId(9), 0, 1, {}}}; }},
       {"no GPU has", [](Saved& s) { job(s, 5).profile = "9g.99gb"; }},
       {"another profile", [](Saved& s) { job(s, 1).profile = "4g.20gb"; }},

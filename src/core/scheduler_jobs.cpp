@@ -22,16 +22,18 @@ void Scheduler::on(const JobSubmitted& e) {
   if (!node_.servable(*profile, e.spec.gpu_model)) hold(s, kHoldUnservable);
   if (e.spec.held) hold(s, kHoldUser);
   if (e.spec.over_limit) hold(s, kHoldLimit);
+  if (e.spec.dependent) hold(s, kHoldDependency);
+  if (e.spec.array_full) hold(s, kHoldArray);
 }
 
 void Scheduler::on(const JobHeld& e) {
   const JobSlot s = node_.find_job(e.job);
-  if (s != kNoJob) hold(s, e.limit ? kHoldLimit : kHoldUser);
+  if (s != kNoJob) hold(s, e.cause);
 }
 
 void Scheduler::on(const JobReleased& e) {
   const JobSlot s = node_.find_job(e.job);
-  if (s != kNoJob) unhold(s, e.limit ? kHoldLimit : kHoldUser);
+  if (s != kNoJob) unhold(s, e.cause);
 }
 
 void Scheduler::on(const JobCancelled& e) {

@@ -63,6 +63,18 @@ std::string queue_text(const JobSpec& spec) {
   return text;
 }
 
+std::string_view hold_text(HoldCause cause) {
+  if (cause == kHoldLimit) return "at its user's limit";
+  if (cause == kHoldDependency) return "until other jobs end";
+  return cause == kHoldArray ? "at the limit of its array" : "by its user";
+}
+
+std::string_view release_text(HoldCause cause) {
+  if (cause == kHoldLimit) return " below its user's limit again";
+  if (cause == kHoldDependency) return " waits for no other job any more";
+  return cause == kHoldArray ? " below the limit of its array" : " released";
+}
+
 struct EventText {
   const Node& node;
 
@@ -73,10 +85,10 @@ struct EventText {
   }
   std::string operator()(const JobCancelled& e) const { return job(e.job) + " cancelled"; }
   std::string operator()(const JobHeld& e) const {
-    return cat(job(e.job), e.limit ? " held at its user's limit" : " held by its user");
+    return cat(job(e.job), " held ", hold_text(e.cause));
   }
   std::string operator()(const JobReleased& e) const {
-    return cat(job(e.job), e.limit ? " below its user's limit again" : " released");
+    return cat(job(e.job), release_text(e.cause));
   }
   std::string operator()(const JobReady& e) const {
     return cat(run(e.run), " of ", job(e.job), " ready");

@@ -22,6 +22,8 @@ void fields(V& v, X& x) {
   v("max_restarts", x.spec.max_restarts);
   v("held", x.spec.held);
   v("over_limit", x.spec.over_limit);
+  v("dependent", x.spec.dependent);
+  v("array_full", x.spec.array_full);
   v("priority", x.spec.priority);
   v("user", x.spec.user);
   v("time_limit_us", x.spec.time_limit);
@@ -35,7 +37,7 @@ void fields(V& v, X& x) {
 template <class V, OneOf<core::JobHeld, core::JobReleased> X>
 void fields(V& v, X& x) {
   v("job", x.job);
-  v("limit", x.limit);
+  v("cause", x.cause);
 }
 template <class V, OneOf<core::JobReady, core::TrafficSwitched> X>
 void fields(V& v, X& x) {

@@ -62,7 +62,7 @@ TEST(Migration, AStoreOfVersion1CanBeUsed) {
   }
   {
     auto store = open_at(path);
-    EXPECT_EQ(store->counts()->version, 6);
+    EXPECT_EQ(store->counts()->version, 7);
     // The usage of jobs that version 1 deleted is unknown.
     const auto usage = store->usage(WallTime{}, testing::wall(1'000'000'000), std::nullopt);
     EXPECT_EQ(usage.value().from, testing::wall(777));

@@ -16,14 +16,16 @@ constexpr std::int64_t kStepsPerBatch = 5000;
 
 std::int64_t number(Query& query) { return query.next() ? query.column<std::int64_t>(0) : 0; }
 
-// Finished jobs that are too old or too many; oldest end first.
+// Finished jobs that are too old or too many and for which no job waits; oldest end first.
 std::vector<std::uint64_t> jobs_to_delete(Store::Impl& impl, const Retention& retention,
                                           std::optional<WallTime> now) {
   Query count = impl.query("SELECT count(*) FROM jobs WHERE over = 1");
   const std::int64_t surplus = number(count) - static_cast<std::int64_t>(retention.most_jobs);
   std::vector<std::uint64_t> ids;
-  Query query =
-      impl.query("SELECT id, coalesce(ended, 0) FROM jobs WHERE over = 1 ORDER BY ended LIMIT ?");
+  Query query = impl.query(
+      "SELECT id, coalesce(ended, 0) FROM jobs WHERE over = 1 AND id NOT IN "
+      "(SELECT CAST(key AS INTEGER) FROM jobs AS waiting, json_each(waiting.waits_for) "
+      "WHERE waiting.over = 0 AND waiting.waits_for <> '') ORDER BY ended LIMIT ?");
   query.bind(kJobsPerBatch);
   while (query.next()) {
     const bool too_many = static_cast<std::int64_t>(ids.size()) < surplus;

@@ -8,7 +8,7 @@ namespace {
 #define JOB_COLUMNS                                                                      \
   "id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, port, run, " \
   "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, address, " \
-  "labels, "
+  "labels, waits_for, "
 #define JOB_LIST_ITEM JOB_COLUMNS "'' FROM jobs "
 #define JOB_WITH_REQUEST \
   JOB_COLUMNS "coalesce(request, '') FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kWriteJobRow =
     "INSERT INTO jobs (id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, "
     "port, run, exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, "
-    "address, labels) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "address, labels, waits_for) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (id) DO UPDATE SET "
     "uid = excluded.uid, user = excluded.user, name = excluded.name, "
     "profile = excluded.profile, state = excluded.state, over = excluded.over, "
@@ -26,7 +26,8 @@ constexpr const char* kWriteJobRow =
     "exit_code = excluded.exit_code, exit_signal = excluded.exit_signal, "
     "restarts = excluded.restarts, submitted = excluded.submitted, "
     "started = excluded.started, ended = excluded.ended, kind = excluded.kind, "
-    "placed = excluded.placed, address = excluded.address, labels = excluded.labels";
+    "placed = excluded.placed, address = excluded.address, labels = excluded.labels, "
+    "waits_for = excluded.waits_for";
 constexpr const char* kWriteRunRow =
     "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, "
     "over, "
@@ -110,7 +111,7 @@ JobRow read_job(Query& query) {
   query.row(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
             row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
-            row.labels, row.request);
+            row.labels, row.waits_for, row.request);
   return row;
 }
 
@@ -173,7 +174,7 @@ void write(Statements& statements, const JobRow& row) {
       .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
             row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
-            row.labels)
+            row.labels, row.waits_for)
       .run();
   write_request(statements, row);
   if (row.over) shorten_request(statements, row.id);

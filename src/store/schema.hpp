@@ -30,6 +30,7 @@ extern const char* const kToVersion3;
 extern const char* const kToVersion4;
 extern const char* const kToVersion5;
 extern const char* const kToVersion6;
+extern const char* const kToVersion7;
 
 // The schema of this version of Tangram.
 [[nodiscard]] const Schema& current_schema();

@@ -62,6 +62,9 @@ struct JobRow {
   std::optional<std::uint64_t> placed = {};  // the step that made its current or last placement
   std::string address = {};                  // of its endpoint, e.g. "127.0.0.1:8000"
   std::string labels = {};                   // a JSON object; empty: none
+  // The jobs that must end before it may start: a JSON object, "ok" or "any" by ID; empty: none.
+  // They are not deleted meanwhile.
+  std::string waits_for = {};
 };
 
 // One run of a job: one replica, one shim, one instance.

@@ -64,4 +64,33 @@ std::optional<Enum> from_stored_name(std::string_view word) {
   return std::nullopt;
 }
 
+// The causes of holds are bits, not consecutive values.
+struct HoldCauseName {
+  core::HoldCause cause;
+  std::string_view name;
+};
+inline constexpr std::array<HoldCauseName, 5> kHoldCauseNames{{
+    {core::kHoldUser, "user"},
+    {core::kHoldUnservable, "unservable"},
+    {core::kHoldLimit, "limit"},
+    {core::kHoldDependency, "dependency"},
+    {core::kHoldArray, "array"},
+}};
+
+template <>
+inline std::string_view stored_name(core::HoldCause value) {
+  for (const auto& [cause, name] : kHoldCauseNames) {
+    if (cause == value) return name;
+  }
+  return kHoldCauseNames.front().name;
+}
+
+template <>
+inline std::optional<core::HoldCause> from_stored_name(std::string_view word) {
+  for (const auto& [cause, name] : kHoldCauseNames) {
+    if (name == word) return cause;
+  }
+  return std::nullopt;
+}
+
 }  // namespace tangram::store

@@ -60,7 +60,7 @@ TEST_F(StoreCli, ChecksAndCounts) {
                           HasSubstr("steps, same decisions")));
   const json::object all = json::parse(ok({"store", "check", path(), "--json"})).as_object();
   EXPECT_EQ(all.at("ok"), true);
-  EXPECT_EQ(all.at("version"), 6);
+  EXPECT_EQ(all.at("version"), 7);
   EXPECT_EQ(all.at("jobs"), 12);
   EXPECT_EQ(all.at("first_step"), 1);
   EXPECT_FALSE(all.contains("replayed_steps"));

@@ -33,9 +33,10 @@ World at_rest(std::uint64_t seed) {
     world.deliver(core::GpuUncordoned{GpuId(g)});
   }
   world.set_tuning(unrestrained());
-  for (const bool limit : {false, true}) {
+  for (const auto cause :
+       {core::kHoldUser, core::kHoldLimit, core::kHoldDependency, core::kHoldArray}) {
     for (const JobId job : std::vector(world.live_jobs())) {
-      world.deliver(core::JobReleased{job, limit});
+      world.deliver(core::JobReleased{job, cause});
     }
   }
   world.settle();

@@ -123,6 +123,7 @@ class World {
   void process_acts();
   void duplicate();
   void change_tuning();
+  [[nodiscard]] core::HoldCause any_cause();
   [[nodiscard]] core::JobId any_job(unsigned moving);  // per mille: one that is moving
   void add_gpu();
 

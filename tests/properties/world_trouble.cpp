@@ -79,6 +79,13 @@ core::JobId World::any_job(unsigned moving) {
   return random_.pick(live_);
 }
 
+core::HoldCause World::any_cause() {
+  const auto number = random_.below(1000);
+  if (number < 100) return core::kHoldLimit;
+  if (number < 200) return core::kHoldDependency;
+  return number < 300 ? core::kHoldArray : core::kHoldUser;
+}
+
 void World::user_acts() {
   if (live_.empty()) return;
   const core::JobId job = any_job(850);
@@ -89,7 +96,7 @@ void World::user_acts() {
   }
   switch (random_.below(5)) {
     case 0:
-      deliver(core::JobHeld{job, random_.chance(300)});
+      deliver(core::JobHeld{job, any_cause()});
       break;
     case 2:
       deliver(core::MoveRequested{.job = job,
@@ -99,7 +106,7 @@ void World::user_acts() {
                                   .restrained = random_.chance(500)});
       break;
     case 1:
-      deliver(core::JobReleased{job, random_.chance(300)});
+      deliver(core::JobReleased{job, any_cause()});
       break;
     default:
       deliver(core::JobCancelled{job});

@@ -171,6 +171,8 @@ Result<void> Commands::submit(Words& words) {
   if (words.take("restart always")) spec.restart = core::Restart::kAlways;
   if (words.take("held")) spec.held = true;
   if (words.take("over limit")) spec.over_limit = true;
+  if (words.take("dependent")) spec.dependent = true;
+  if (words.take("array full")) spec.array_full = true;
   if (auto ok = words.end(); !ok) return ok;
   return world_.send(core::JobSubmitted{spec});
 }
@@ -204,20 +206,27 @@ Result<void> Commands::move(Words& words) {
   return world_.send(request);
 }
 
+// What a job is held for or released from.
+core::HoldCause Commands::hold_cause(Words& words) {
+  if (words.take("limit")) return core::kHoldLimit;
+  if (words.take("dependency")) return core::kHoldDependency;
+  return words.take("array") ? core::kHoldArray : core::kHoldUser;
+}
+
 Result<void> Commands::hold(Words& words) {
   const auto id = job_id(words);
   if (!id) return std::unexpected(id.error());
-  const bool limit = words.take("limit");
+  const core::HoldCause cause = hold_cause(words);
   if (auto ok = words.end(); !ok) return ok;
-  return world_.send(core::JobHeld{*id, limit});
+  return world_.send(core::JobHeld{*id, cause});
 }
 
 Result<void> Commands::release(Words& words) {
   const auto id = job_id(words);
   if (!id) return std::unexpected(id.error());
-  const bool limit = words.take("limit");
+  const core::HoldCause cause = hold_cause(words);
   if (auto ok = words.end(); !ok) return ok;
-  return world_.send(core::JobReleased{*id, limit});
+  return world_.send(core::JobReleased{*id, cause});
 }
 
 Result<void> Commands::at(Words& words) {

@@ -28,6 +28,7 @@ class Commands {
   Result<void> wake(Words& words);
   Result<void> tune(Words& words);
   Result<void> cancel(Words& words);
+  static core::HoldCause hold_cause(Words& words);
   Result<void> hold(Words& words);
   Result<void> release(Words& words);
   Result<void> options(Words& words);  // key value … into tuning_

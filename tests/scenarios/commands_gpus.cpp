@@ -110,7 +110,9 @@ Result<void> Commands::show(Words& words) {
     if (job.phase != core::JobPhase::kHeld) continue;
     held += cat(" job ", job.id.value(), (job.holds & core::kHoldUser) != 0 ? " (user)" : "",
                 (job.holds & core::kHoldUnservable) != 0 ? " (no GPU in service)" : "",
-                (job.holds & core::kHoldLimit) != 0 ? " (limit)" : "");
+                (job.holds & core::kHoldLimit) != 0 ? " (limit)" : "",
+                (job.holds & core::kHoldDependency) != 0 ? " (dependency)" : "",
+                (job.holds & core::kHoldArray) != 0 ? " (array)" : "");
   }
   if (!held.empty()) out_ += cat("  held:", held, "\n");
   if (!planning.empty()) out_ += cat("  moves are still to be planned for", planning, "\n");

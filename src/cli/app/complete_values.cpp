@@ -143,7 +143,7 @@ std::vector<Suggestion> known_values(std::string_view what, std::string_view ver
   constexpr std::array<std::string_view, 2> kOrphan = {"user", "instance"};
   if (what == "PROFILE" || what == "[PROFILE]") return profiles();
   if (what == "MODEL") return models();
-  if (what == "JOB") return jobs(verb);
+  if (what == "JOB" || what == "JOB[:any]") return jobs(verb);
   if (what == "GPU") return listed("/v1/gpus", "index", kGpu);
   if (what == "GPU:START") return free_slots();
   if (what == "LEASE") return listed("/v1/leases", "id", kLease);

@@ -115,6 +115,10 @@ void add_job_options(Verb& verb, JobOptions& o) {
   add_move_options(verb, o);
   add_limit_options(verb, o);
   add_environment_options(verb, o);
+  add_repeated(verb, "--after", o.after,
+               "Start only after these jobs have completed, e.g. 12,13; JOB:any: have ended in any "
+               "way; may be repeated",
+               "JOB[:any]");
   verb.add_flag("--hold", o.hold, "Hold the job until it is released");
   verb.add_option("COMMAND", o.command, "Command to run; all words behind its first are its own");
 }

@@ -19,7 +19,7 @@ struct JobOptions {
   std::string grace, restart, time_limit, memory, output, error, directory, umask, env_file;
   std::optional<int> port, max_restarts, priority;
   std::optional<double> cpus;
-  std::vector<std::string> labels, env, rlimits, endpoint_options;
+  std::vector<std::string> labels, env, rlimits, endpoint_options, after;
   std::vector<std::string> command;  // for the help only: see Command::trailing
   bool service = false;
   bool forwarded = false;

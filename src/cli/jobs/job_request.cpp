@@ -229,6 +229,20 @@ Result<void> set_labels(const JobOptions& o, json::object& job) {
   return {};
 }
 
+Result<void> set_after(const JobOptions& o, json::object& job) {
+  std::string all;
+  for (const std::string& text : o.after) all += cat(all.empty() ? "" : ",", text);
+  if (all.empty()) return {};
+  const auto dependencies = api::parse_dependencies(all);
+  if (!dependencies) return invalid(cat("--after: ", dependencies.error().message, "."));
+  json::array after;
+  for (const api::Dependency& each : *dependencies) {
+    after.push_back(json::object{{"job", each.job}, {"condition", name_of(each.condition)}});
+  }
+  job["after"] = std::move(after);
+  return {};
+}
+
 Result<void> check_command(const std::vector<std::string>& words) {
   if (words.empty()) return invalid("no command given: put it behind the options.");
   for (const std::string& word : words) {
@@ -304,6 +318,7 @@ Result<api::JobRequest> job_request(const JobOptions& o, const std::vector<std::
   if (o.cpus) job["cpus"] = *o.cpus;
   if (auto ok = set_moving(o, job); !ok) return std::unexpected(ok.error());
   if (auto ok = set_labels(o, job); !ok) return std::unexpected(ok.error());
+  if (auto ok = set_after(o, job); !ok) return std::unexpected(ok.error());
   auto request = api::read_job_request(job);
   if (!request) request.error().message = name_option(request.error().message);
   return request;

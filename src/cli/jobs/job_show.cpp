@@ -108,6 +108,7 @@ void print_job(const api::JobView& job, Output& out) {
   facts.add("address", job.address);
   facts.add("moves", moves_text(job));
   facts.add("labels", labels_text(r));
+  facts.add("after", api::dependencies_text(r.after));
   if (r.restart != api::Restart::kNever) {
     facts.add("restart", cat(name_of(r.restart), ", ", job.restarts, " of ", r.max_restarts));
   }

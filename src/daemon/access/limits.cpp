@@ -89,13 +89,13 @@ api::Problem Limits::rate_limited() const {
 }
 
 http::Answer<Limits::Admission> Limits::admit(const http::Caller& caller, const store::JobRow& row,
-                                              bool held) {
+                                              const Beginning& beginning) {
   if (access_.is_admin(caller)) return Admission{};
   if (limits_.submissions_per_second != 0 &&
       !submission_rate_.try_acquire(std::to_string(row.uid), std::chrono::steady_clock::now())) {
     return std::unexpected(rate_limited());
   }
-  return check(row.uid, row.profile, row.request.size(), held);
+  return check(row.uid, row.profile, row.request.size(), beginning);
 }
 
 http::Answer<Limits::Admission> Limits::would_admit(const http::Caller& caller, std::uint32_t uid,
@@ -105,7 +105,7 @@ http::Answer<Limits::Admission> Limits::would_admit(const http::Caller& caller, 
       !submission_rate_.can_acquire(std::to_string(uid), std::chrono::steady_clock::now())) {
     return std::unexpected(rate_limited());
   }
-  return check(uid, profile, 0, false);
+  return check(uid, profile, 0, {});
 }
 
 api::TimeLimits Limits::time_limits_of(const http::Caller& caller) const {
@@ -172,7 +172,8 @@ http::Answer<void> Limits::admit_priority(const http::Caller& caller, int priori
 
 // The quotas, without the rate limit.
 http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::string& profile,
-                                              std::uint64_t request_bytes, bool held) const {
+                                              std::uint64_t request_bytes,
+                                              const Beginning& beginning) const {
   const UserLimits own = limits_of_user(uid);
   const std::vector<GroupUse> groups = groups_of_user(uid);
   if (const auto ok = check_counts(uid, own, groups); !ok) return std::unexpected(ok.error());
@@ -184,7 +185,8 @@ http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::stri
         " requested): wait for a job to finish, cancel one, or submit a smaller environment.")));
   }
   auto admission = check_slices(uid, profile, own, groups);
-  if (!admission || !(held || admission->over_limit)) return admission;
+  if (admission && beginning.waits) admission->over_limit = false;  // checked when it is released
+  if (!admission || !(beginning.held || admission->over_limit)) return admission;
   if (const auto ok = check_held(uid, own, groups); !ok) return std::unexpected(ok.error());
   return admission;
 }
@@ -258,10 +260,11 @@ http::Answer<void> Limits::admit_hold(const http::Caller& caller, std::uint64_t 
   return check_held(uid, limits_of_user(uid), groups_of_user(uid));
 }
 
-void Limits::add_pending(const store::JobRow& row, bool held) {
+void Limits::add_pending(const store::JobRow& row, const Beginning& beginning) {
   count(row.id, {.uid = row.uid,
                  .slices = slices_of(row.profile),
-                 .counts = !held,
+                 .counts = !beginning.held && !beginning.waits,
+                 .waits = !beginning.held && beginning.waits,
                  .request_bytes = row.request.size()});
 }
 
@@ -275,7 +278,7 @@ void Limits::count(std::uint64_t job, const CountedJob& now) {
   load.request_bytes += now.request_bytes;
   if (now.counts) {
     load.slices += now.slices;
-  } else {
+  } else if (!now.waits) {
     ++load.held_jobs;
   }
 }
@@ -288,7 +291,7 @@ void Limits::forget(std::uint64_t job) {
   load.request_bytes -= at->second.request_bytes;
   if (at->second.counts) {
     load.slices -= at->second.slices;
-  } else {
+  } else if (!at->second.waits) {
     --load.held_jobs;
   }
   load.held.erase(job);
@@ -297,7 +300,6 @@ void Limits::forget(std::uint64_t job) {
 }
 
 void Limits::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
-  const core::Node& node = engine_.scheduler().node();
   for (const std::uint64_t id : jobs) {
     const store::JobRow* row = engine_.records().job(id);
     const auto at = jobs_.find(id);
@@ -306,12 +308,13 @@ void Limits::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
       forget(id);
       continue;
     }
-    const core::JobSlot slot = node.find_job(core::JobId(id));
-    const std::uint8_t holds = slot == core::kNoJob ? 0 : node.job(slot).holds;
+    const std::uint8_t holds = holds_of(id);
     const bool held = (holds & (core::kHoldUser | core::kHoldLimit)) != 0;
+    const bool waits = !held && (holds & (core::kHoldDependency | core::kHoldArray)) != 0;
     count(id, {.uid = row->uid,
                .slices = slices_of(row->profile),
-               .counts = !held,
+               .counts = !held && !waits,
+               .waits = waits,
                .request_bytes = request_bytes});
     if ((holds & core::kHoldLimit) != 0) loads_[row->uid].held.insert(id);
   }

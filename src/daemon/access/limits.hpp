@@ -36,10 +36,15 @@ class Limits {
     std::uint32_t needs = 0;  // of the job
     std::string group = {};   // whose limit it is; empty: the user's
   };
+  // How a new job begins.
+  struct Beginning {
+    bool held = false;   // by its user
+    bool waits = false;  // for other jobs: until then it counts as active only
+  };
   // Checks the submission of `row` (its user, profile and request) and counts it for the rate
-  // limit. `held`: by its user. A problem: it is refused.
+  // limit. A problem: it is refused.
   [[nodiscard]] http::Answer<Admission> admit(const http::Caller& caller, const store::JobRow& row,
-                                              bool held);
+                                              const Beginning& beginning);
   // Whether the caller may submit with this priority; a problem: it is refused. Admins may use any.
   [[nodiscard]] http::Answer<void> admit_priority(const http::Caller& caller, int priority) const;
   // What admit() would return now for a small request; counts nothing.
@@ -67,13 +72,13 @@ class Limits {
   [[nodiscard]] std::optional<Hold> hold_of(std::uint64_t job) const;
   // Counts a job from its acceptance until on_jobs_changed() reports it; remove_pending() if its
   // commit failed.
-  void add_pending(const store::JobRow& row, bool held);
+  void add_pending(const store::JobRow& row, const Beginning& beginning);
   void remove_pending(std::uint64_t job);
   // Whether the user of `job` may have one more held job.
   [[nodiscard]] http::Answer<void> admit_hold(const http::Caller& caller, std::uint64_t job) const;
-  // Call before releasing a job that its user held. True: it is within the limit and counts from
-  // now on; on_jobs_changed() corrects that if the release fails.
-  [[nodiscard]] bool try_unhold(std::uint64_t job);
+  // Call before releasing a job from `cause`. If nothing else holds it, it counts from now on
+  // (on_jobs_changed() corrects that if the release fails) or, over the limit, is held at that.
+  void prepare_release(std::uint64_t job, core::HoldCause cause);
 
   // What the caller uses and may use, without its logs. No limits for an admin.
   [[nodiscard]] api::UserUse use_of(const http::Caller& caller) const;
@@ -95,7 +100,8 @@ class Limits {
   struct CountedJob {
     std::uint32_t uid = 0;
     std::uint32_t slices = 0;  // of its profile
-    bool counts = false;       // as slices in use; else it is held
+    bool counts = false;       // as slices in use; else it is held, or
+    bool waits = false;        // waits for other jobs
     std::uint64_t request_bytes = 0;
   };
   // A group of a user, with what its members use.
@@ -113,7 +119,8 @@ class Limits {
   [[nodiscard]] UserLimits limits_of_user(std::uint32_t uid) const;
   [[nodiscard]] std::vector<GroupUse> groups_of_user(std::uint32_t uid) const;
   [[nodiscard]] http::Answer<Admission> check(std::uint32_t uid, const std::string& profile,
-                                              std::uint64_t request_bytes, bool held) const;
+                                              std::uint64_t request_bytes,
+                                              const Beginning& beginning) const;
   [[nodiscard]] http::Answer<void> check_counts(std::uint32_t uid, const UserLimits& own,
                                                 const std::vector<GroupUse>& groups) const;
   [[nodiscard]] http::Answer<void> check_held(std::uint32_t uid, const UserLimits& own,
@@ -131,6 +138,8 @@ class Limits {
   [[nodiscard]] std::vector<std::uint64_t> jobs_enough_for(const Hold& hold,
                                                            const std::set<std::uint32_t>& users,
                                                            std::uint64_t job) const;
+  [[nodiscard]] bool try_unhold(std::uint64_t job);
+  [[nodiscard]] std::uint8_t holds_of(std::uint64_t job) const;
   void release(std::uint64_t job);
 
   Engine& engine_;

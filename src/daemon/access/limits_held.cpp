@@ -54,12 +54,24 @@ Limits::Excess Limits::excess_of(std::uint64_t job) const {
   return excess;
 }
 
+std::uint8_t Limits::holds_of(std::uint64_t job) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(core::JobId(job));
+  return slot == core::kNoJob ? std::uint8_t{0} : node.job(slot).holds;
+}
+
+void Limits::prepare_release(std::uint64_t job, core::HoldCause cause) {
+  if ((holds_of(job) & ~(cause | core::kHoldUnservable)) != 0) return;
+  if (!try_unhold(job)) engine_.post(core::JobHeld{core::JobId(job), core::kHoldLimit});
+}
+
 bool Limits::try_unhold(std::uint64_t job) {
   if (excess_of(job).any()) return false;
   const auto at = jobs_.find(job);
   if (at != jobs_.end() && !at->second.counts) {
     CountedJob now = at->second;
     now.counts = true;
+    now.waits = false;
     count(job, now);
   }
   return true;
@@ -129,14 +141,13 @@ void Limits::release_held() {
 void Limits::release(std::uint64_t job) {
   CountedJob now = jobs_.at(job);
   loads_[now.uid].held.erase(job);
-  const core::Node& node = engine_.scheduler().node();
-  const core::JobSlot slot = node.find_job(core::JobId(job));
-  const bool by_user = slot != core::kNoJob && (node.job(slot).holds & core::kHoldUser) != 0;
-  if (!by_user && !now.counts) {
+  const bool is_held = (holds_of(job) & ~(core::kHoldLimit | core::kHoldUnservable)) != 0;
+  if (!is_held && !now.counts) {
     now.counts = true;
+    now.waits = false;
     count(job, now);
   }
-  engine_.post(core::JobReleased{core::JobId(job), true});
+  engine_.post(core::JobReleased{core::JobId(job), core::kHoldLimit});
 }
 
 }  // namespace tangram::daemon

@@ -41,6 +41,9 @@ inline api::Problem too_many(std::string detail) {
 inline api::Problem key_reused(std::string detail) {
   return {422, "urn:tangram:key-reused", "Idempotency key reused", std::move(detail)};
 }
+inline api::Problem bad_dependency(std::string detail) {
+  return {422, "urn:tangram:bad-dependency", "Dependency not found", std::move(detail)};
+}
 inline api::Problem unservable(std::string detail) {
   return {422, "urn:tangram:unservable", "Cannot be served by this node", std::move(detail)};
 }

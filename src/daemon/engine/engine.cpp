@@ -99,7 +99,10 @@ void Engine::flush() {
   if (inputs_.empty() || !fsync_thread_ || !fsync_thread_->is_idle()) return;
   auto next = std::make_unique<Batch>();
   Batch& batch = *next;
-  while (!inputs_.empty() && batch.inputs.size() < kMaxBatchInputs) {
+  const auto may_take = [&] {
+    return batch.inputs.size() < kMaxBatchInputs || inputs_.front().joined;
+  };
+  while (!inputs_.empty() && may_take()) {
     batch.inputs.push_back(std::move(inputs_.front()));
     inputs_.pop_front();
     step(batch, batch.inputs.back());

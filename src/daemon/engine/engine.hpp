@@ -57,8 +57,11 @@ struct Input {
   // True for a caller's request, which is refused if the store fails. False for a fact, which is
   // retried until it is committed.
   bool may_be_refused = false;
+  // In the same transaction as the input posted just before.
+  bool joined = false;
   std::string requested_by = {};  // the user, for events about operators' actions; may be empty
-  std::string reason = {};        // for events about GPUs, which all users may read; may be empty
+  // For events about GPUs and the end of a job, which all users may read; may be empty.
+  std::string reason = {};
 };
 
 class Engine {

@@ -240,7 +240,7 @@ void Engine::record_job(const core::SavedJob& saved) {
     }
   }
   if (saved.job.phase == core::JobPhase::kHeld) {
-    row->reason = why_held(saved.job.holds, row->profile);
+    row->reason = why_held(saved.job.holds, *row);
   } else if (saved.job.phase == core::JobPhase::kQueued && was_held) {
     row->reason.clear();
   }
@@ -260,9 +260,6 @@ void Engine::record_end(std::uint64_t id, core::JobNews news) {
       state(api::JobState::kCompleted);
       break;
     case core::JobNews::kCancelled:
-      if (row->state == api::name_of(api::JobState::kHeld) && row->kind != "lease") {
-        row->reason.clear();
-      }
       // A lease that its holder released has completed.
       state(row->kind == "lease" && row->reason == "released" ? api::JobState::kCompleted
                                                               : api::JobState::kCancelled);

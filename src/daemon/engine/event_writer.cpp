@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "api/dependency.hpp"
 #include "base/text.hpp"
 #include "core/transcript.hpp"
 #include "daemon/engine/clock.hpp"
@@ -22,12 +23,15 @@ std::string reason_suffix(const store::JobRow* row) {
 
 }  // namespace
 
-std::string why_held(std::uint8_t holds, const std::string& profile) {
+std::string why_held(std::uint8_t holds, const store::JobRow& row) {
   if ((holds & core::kHoldUnservable) != 0) {
-    return cat("no GPU in service has the profile ", profile);
+    return cat("no GPU in service has the profile ", row.profile);
   }
-  return (holds & core::kHoldUser) != 0 ? "held by its user"
-                                        : "held at the limit of its user or group";
+  if ((holds & core::kHoldUser) != 0) return "held by its user";
+  if ((holds & core::kHoldDependency) != 0) {
+    return cat("waiting for ", api::awaited_text(api::read_stored_dependencies(row.waits_for)));
+  }
+  return "held at the limit of its user or group";
 }
 
 api::EventView& EventWriter::append(std::string kind, std::string text) {
@@ -70,8 +74,9 @@ void EventWriter::add_job_event(std::uint64_t job, std::string_view job_kind,
 
 std::string EventWriter::why_held(std::uint64_t job) const {
   const core::JobSlot slot = node_.find_job(core::JobId(job));
-  if (slot == core::kNoJob) return "";
-  return daemon::why_held(node_.job(slot).holds, node_.name(node_.job(slot).profile));
+  const store::JobRow* row = records_.job(job);
+  if (slot == core::kNoJob || row == nullptr) return "";
+  return daemon::why_held(node_.job(slot).holds, *row);
 }
 
 bool EventWriter::is_known(core::GpuId gpu) const { return gpu.value() < node_.gpu_count(); }
@@ -96,6 +101,8 @@ void EventWriter::add(const core::JobSubmitted& e) {
   add_job_event(*submitted_, "submitted", "waiting",
                 cat("requests a ", e.spec.profile, e.spec.held ? ", held" : ""));
 }
+
+void EventWriter::add(const core::JobCancelled& e) { cancelled_ = e.job.value(); }
 
 void EventWriter::add(const core::GpuAdded& e) {
   const core::GpuId id(static_cast<std::uint32_t>(node_.gpu_count()));
@@ -190,7 +197,9 @@ void EventWriter::add(const core::JobReport& report) {
       report_as("failed", "over", cat("failed", reason_suffix(row)));
       break;
     case core::JobNews::kCancelled:
-      report_as("cancelled", "over", cat(is_lease ? "ended" : "was cancelled", reason_suffix(row)));
+      report_as("cancelled", "over",
+                cat(is_lease ? "ended" : "was cancelled",
+                    reason_.empty() || cancelled_ != id ? reason_suffix(row) : cat(": ", reason_)));
       break;
     case core::JobNews::kRefusedProfile:
     case core::JobNews::kRefusedDuplicate:

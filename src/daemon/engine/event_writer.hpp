@@ -23,7 +23,7 @@ struct PendingEvent {
 };
 
 // The most important of a held job's causes (core::HoldCause bits), as text.
-[[nodiscard]] std::string why_held(std::uint8_t holds, const std::string& profile);
+[[nodiscard]] std::string why_held(std::uint8_t holds, const store::JobRow& row);
 
 class EventWriter {
  public:
@@ -41,6 +41,7 @@ class EventWriter {
 
  private:
   void add(const core::JobSubmitted& e);
+  void add(const core::JobCancelled& e);
   void add(const core::GpuAdded& e);
   void add(const core::GpuHealth& e);
   void add(const core::GpuCordoned& e);
@@ -73,6 +74,7 @@ class EventWriter {
   std::string requested_by_;
   std::string reason_;
   std::optional<std::uint64_t> submitted_;  // the job submitted in this step
+  std::optional<std::uint64_t> cancelled_;  // the job cancelled in this step
 };
 
 }  // namespace tangram::daemon

@@ -129,6 +129,8 @@ api::Explanation ExplainService::why_waiting(const http::Caller& caller,
     explanation.limit = {hold->has, hold->most, hold->needs, hold->behind, hold->group};
     explanation.departures = hold->enough;
     for (const std::uint64_t job : hold->enough) add_lease(job, node, explanation);
+  } else if ((job_state->holds & core::kHoldDependency) != 0) {
+    explanation.waits_for = api::read_stored_dependencies(row.waits_for);
   } else if (job_state->waiting) {
     const core::Job& job = node.job(node.find_job(core::JobId(row.id)));
     const core::PlacementPolicy& policy = *scheduler.policies().placement;

@@ -126,6 +126,11 @@ std::string hold_text(std::uint8_t holds, const api::Explanation& e) {
   if ((holds & core::kHoldLimit) != 0)
     causes.push_back(e.limit ? limit_text(*e.limit)
                              : "the limit of its user or group, which is about to release it");
+  if ((holds & core::kHoldDependency) != 0)
+    causes.push_back(e.waits_for.empty() ? "the jobs that it waits for have just ended"
+                                         : cat("it waits for ", api::awaited_text(e.waits_for)));
+  if ((holds & core::kHoldArray) != 0)
+    causes.emplace_back("as many tasks of its array are active as may be");
   return cat(named_first(e.job, e.leases), " is held: ", join_words(causes), ".");
 }
 
@@ -186,6 +191,10 @@ void describe_waiting(std::uint8_t holds, api::Explanation& e) {
     e.text.push_back(hold_text(holds, e));
     if (e.limit) {
       describe_limit(e);
+      return;
+    }
+    if (!e.waits_for.empty()) {
+      e.text.push_back(cat("See `tangram explain ", e.waits_for.front().job, "`."));
       return;
     }
     if (!e.ahead.empty()) {

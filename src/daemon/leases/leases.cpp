@@ -174,7 +174,7 @@ http::Answer<std::uint64_t> Leases::find_or_submit(const Caller& caller,
   row.labels = api::labels_text(request.labels);
   row.state = api::name_of(api::JobState::kQueued);
   row.submitted = Clock::wall();
-  const auto admission = limits_.admit(caller, row, false);
+  const auto admission = limits_.admit(caller, row, {});
   if (!admission) return std::unexpected(admission.error());
   row.id = engine_.allocate_job_id();
   submit(request, row, name, admission->over_limit);
@@ -217,7 +217,7 @@ void Leases::submit(const api::LeaseRequest& request, const store::JobRow& row,
   spec.restart = core::Restart::kNever;
   spec.over_limit = over_limit;
   spec.user = row.uid;
-  limits_.add_pending(row, over_limit);
+  limits_.add_pending(row, {.held = over_limit});
   if (!name.key.empty()) uncommitted_keys_[name] = row.id;
   engine_.post(Input{.event = core::JobSubmitted{spec},
                      .edit_rows =

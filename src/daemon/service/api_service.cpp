@@ -21,6 +21,7 @@
 #include "daemon/runs/log_quota.hpp"
 #include "daemon/runs/supervisor.hpp"
 #include "daemon/service/defrag_service.hpp"
+#include "daemon/service/dependencies.hpp"
 #include "daemon/service/event_service.hpp"
 #include "daemon/service/history_service.hpp"
 #include "daemon/service/job_service.hpp"
@@ -66,10 +67,12 @@ struct ApiService::Parts {
         access(config.admins),
         views(engine, hardware, supervisor, !config.emulate.empty()),
         limits(engine, access, config.limits),
+        dependencies(engine, limits),
         log_quota(loop, config.limits.log_bytes,
                   [this](std::uint32_t uid) { return access.is_admin(local_caller(uid)); }),
         reader(loop, engine.store().path()),
-        jobs(loop, engine, hardware, supervisor, reader, views, access, limits, cgroups),
+        jobs(loop, engine, hardware, supervisor, reader, views, access, limits, dependencies,
+             cgroups),
         node(engine, supervisor, views, access),
         explain(engine, reader, views, access, limits),
         defrag(engine, reader, access),
@@ -145,6 +148,7 @@ struct ApiService::Parts {
   Access access;
   Views views;
   Limits limits;
+  Dependencies dependencies;
   LogQuota log_quota;
   HistoryReader reader;
   JobService jobs;
@@ -234,6 +238,7 @@ http::ApiHandlers ApiService::handlers() {
 void ApiService::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
   parts_->jobs.on_jobs_changed(jobs);
   parts_->limits.on_jobs_changed(jobs);
+  parts_->dependencies.on_jobs_changed(jobs);
   parts_->leases.on_jobs_changed(jobs);
 }
 

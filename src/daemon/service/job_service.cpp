@@ -24,7 +24,8 @@ bool has_reached(const store::JobRow& row, http::WaitFor what) {
 
 JobService::JobService(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
                        Supervisor& supervisor, HistoryReader& reader, const Views& views,
-                       const Access& access, Limits& limits, Cgroups cgroups)
+                       const Access& access, Limits& limits, Dependencies& dependencies,
+                       Cgroups cgroups)
     : loop_(loop),
       engine_(engine),
       hardware_(hardware),
@@ -33,6 +34,7 @@ JobService::JobService(boost::asio::io_context& loop, Engine& engine, Hardware& 
       views_(views),
       access_(access),
       limits_(limits),
+      dependencies_(dependencies),
       cgroups_(std::move(cgroups)) {}
 
 http::ApiHandlers JobService::handlers() {
@@ -103,7 +105,14 @@ void JobService::cancel(const Caller& caller, std::uint64_t id, const Reply<api:
     reply(std::unexpected(row.error()));
     return;
   }
-  post_event(caller, id, core::JobCancelled{core::JobId(id)}, reply);
+  // A waiting job ends at once; why it waited is not why it ended.
+  const auto edit = [id](JobTable& records) {
+    store::JobRow* job = records.edit_job(id);
+    if (job == nullptr || job->over || job->kind == "lease") return;
+    job->waits_for.clear();
+    if (job->state == api::name_of(api::JobState::kHeld)) job->reason.clear();
+  };
+  post_event(caller, id, core::JobCancelled{core::JobId(id)}, reply, edit);
 }
 
 void JobService::signal(const Caller& caller, std::uint64_t id, int signal,

@@ -24,6 +24,7 @@ class io_context;
 namespace tangram::daemon {
 
 class Hardware;
+class Dependencies;
 class Limits;
 class HistoryReader;
 class Supervisor;
@@ -32,7 +33,7 @@ class JobService {
  public:
   JobService(boost::asio::io_context& loop, Engine& engine, Hardware& hardware,
              Supervisor& supervisor, HistoryReader& reader, const Views& views,
-             const Access& access, Limits& limits, Cgroups cgroups);
+             const Access& access, Limits& limits, Dependencies& dependencies, Cgroups cgroups);
 
   // The handlers of requests about jobs; the others are empty. They refer to this object.
   [[nodiscard]] http::ApiHandlers handlers();
@@ -75,7 +76,7 @@ class JobService {
   void hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void release(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void post_event(const Caller& caller, std::uint64_t id, core::Event event,
-                  const Reply<api::JobView>& reply);
+                  const Reply<api::JobView>& reply, std::function<void(JobTable&)> edit_rows = {});
   void signal(const Caller& caller, std::uint64_t id, int signal, const Reply<void>& reply);
   void move(const Caller& caller, std::uint64_t id, const api::MoveRequest& move_request,
             const Reply<api::JobView>& reply);
@@ -95,8 +96,9 @@ class JobService {
                       const Reply<http::ApiHandlers::Submitted>& reply);
   // The answer to a repeated submission that became `job`.
   [[nodiscard]] http::ApiHandlers::Submitted replayed(std::uint64_t job) const;
+  // Posts the submission of a job; `failure`: and its end, because of a dependency.
   void post(store::JobRow row, const core::JobSpec& spec, api::MoveMethod move,
-            const http::IdempotencyKey& idempotency,
+            const http::IdempotencyKey& idempotency, const std::string& failure,
             const Reply<http::ApiHandlers::Submitted>& reply);
   // The row of a job; find_controllable(): if the caller may control it; find_active(): if it has
   // also not ended. `action` is for the error message.
@@ -116,6 +118,7 @@ class JobService {
   const Views& views_;
   const Access& access_;
   Limits& limits_;
+  Dependencies& dependencies_;
   Cgroups cgroups_;
   api::MoveMethod move_services_ = api::MoveMethod::kNever;
   std::map<std::uint64_t, std::vector<std::weak_ptr<Waiter>>> waiters_;

@@ -11,8 +11,10 @@ namespace tangram::daemon {
 
 // Posts an event about a job that the caller may control; replies with the resulting job.
 void JobService::post_event(const Caller& caller, std::uint64_t id, core::Event event,
-                            const Reply<api::JobView>& reply) {
+                            const Reply<api::JobView>& reply,
+                            std::function<void(JobTable&)> edit_rows) {
   engine_.post(Input{.event = std::move(event),
+                     .edit_rows = std::move(edit_rows),
                      .done =
                          [this, caller, id, reply](const Result<void>& result) {
                            if (result) {
@@ -59,8 +61,7 @@ void JobService::release(const Caller& caller, std::uint64_t id, const Reply<api
                      row->reason.empty() ? "" : cat(" (", row->reason, ")"), "."))));
     return;
   }
-  // Over the limit, the user's hold is replaced by the limit's, which Limits releases.
-  if (!limits_.try_unhold(id)) engine_.post(core::JobHeld{core::JobId(id), true});
+  limits_.prepare_release(id, core::kHoldUser);
   post_event(caller, id, core::JobReleased{core::JobId(id)}, reply);
 }
 

@@ -9,6 +9,7 @@
 #include "daemon/access/problems.hpp"
 #include "daemon/access/user_cache.hpp"
 #include "daemon/runs/supervisor.hpp"
+#include "daemon/service/dependencies.hpp"
 #include "daemon/service/job_service.hpp"
 #include "daemon/views/choose_profile.hpp"
 
@@ -100,8 +101,15 @@ void JobService::submit_decided(const Caller& caller, const api::JobRequest& req
     reply(std::unexpected(may.error()));
     return;
   }
+  const auto standing = dependencies_.standing_of(request.after);
+  if (!standing) {
+    reply(std::unexpected(standing.error()));
+    return;
+  }
   store::JobRow row = row_of(caller, request, *profile);
-  const auto admission = limits_.admit(caller, row, request.hold);
+  row.waits_for = api::stored_dependencies(standing->pending);
+  Limits::Beginning beginning{.held = request.hold, .waits = !standing->pending.empty()};
+  const auto admission = limits_.admit(caller, row, beginning);
   if (!admission) {
     reply(std::unexpected(admission.error()));
     return;
@@ -109,12 +117,14 @@ void JobService::submit_decided(const Caller& caller, const api::JobRequest& req
   row.id = engine_.allocate_job_id();
   core::JobSpec spec = spec_of(row, request, supervisor_.default_grace());
   spec.over_limit = admission->over_limit;
-  limits_.add_pending(row, spec.held || spec.over_limit);
-  post(std::move(row), spec, api::move_method(request), idempotency, reply);
+  spec.dependent = beginning.waits || !standing->failure.empty();
+  beginning.held = spec.held || spec.over_limit;
+  limits_.add_pending(row, beginning);
+  post(std::move(row), spec, api::move_method(request), idempotency, standing->failure, reply);
 }
 
 void JobService::post(store::JobRow row, const core::JobSpec& spec, api::MoveMethod move,
-                      const http::IdempotencyKey& idempotency,
+                      const http::IdempotencyKey& idempotency, const std::string& failure,
                       const Reply<http::ApiHandlers::Submitted>& reply) {
   const std::uint64_t id = row.id;
   const std::pair<std::uint32_t, std::string> key(row.uid, idempotency.key);
@@ -150,6 +160,11 @@ void JobService::post(store::JobRow row, const core::JobSpec& spec, api::MoveMet
             for (const auto& repeat : pending.repeats) repeat(answer(true));
           },
       .may_be_refused = true});
+  if (failure.empty()) return;
+  Input end = Dependencies::cancellation_of(id, failure);
+  end.may_be_refused = true;
+  end.joined = true;
+  engine_.post(std::move(end));
 }
 
 // A key that was used before: replies with the same job, also while that is not durable yet.

@@ -59,9 +59,10 @@ struct HoldWord {
   core::HoldCause cause;
   const char* word;
 };
-constexpr std::array kHoldCauses = {HoldWord{core::kHoldUser, "user"},
-                                    HoldWord{core::kHoldUnservable, "no_gpu"},
-                                    HoldWord{core::kHoldLimit, "limit"}};
+constexpr std::array kHoldCauses = {
+    HoldWord{core::kHoldUser, "user"}, HoldWord{core::kHoldUnservable, "no_gpu"},
+    HoldWord{core::kHoldLimit, "limit"}, HoldWord{core::kHoldDependency, "dependency"},
+    HoldWord{core::kHoldArray, "array"}};
 
 }  // namespace
 

@@ -60,6 +60,7 @@ api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
   view.exit_code = row.exit_code;
   view.exit_signal = row.exit_signal;
   view.restarts = row.restarts;
+  view.waits_for = api::read_stored_dependencies(row.waits_for);
   view.submitted = row.submitted;
   view.started = row.started;
   view.ended = row.ended;

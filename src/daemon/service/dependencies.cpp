@@ -1,0 +1,160 @@
+// See dependencies.hpp.
+#include "daemon/service/dependencies.hpp"
+
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/text.hpp"
+#include "daemon/access/limits.hpp"
+#include "daemon/access/problems.hpp"
+
+namespace tangram::daemon {
+namespace {
+
+std::string_view past_text(api::JobState state) {
+  if (state == api::JobState::kCancelled) return "was cancelled";
+  return state == api::JobState::kRefused ? "was refused" : "failed";
+}
+
+}  // namespace
+
+Dependencies::Dependencies(Engine& engine, Limits& limits) : engine_(engine), limits_(limits) {
+  std::vector<std::uint64_t> jobs;
+  for (const auto& [id, row] : engine_.records().jobs()) {
+    if (!row.waits_for.empty()) jobs.push_back(id);
+  }
+  on_jobs_changed(jobs);
+}
+
+Dependencies::End Dependencies::end_of(std::uint64_t job) const {
+  const auto end = [](const store::JobRow& row) {
+    return End{.state = row.over ? api::find_state(row.state) : std::nullopt};
+  };
+  if (const store::JobRow* row = engine_.records().job(job)) return end(*row);
+  const auto stored = engine_.store().job(job);
+  if (!stored) spdlog::error("{}", stored.error().message);
+  if (!stored) return {.state = std::nullopt};  // asked again when something changes
+  return *stored ? end(**stored) : End{.is_known = false, .state = std::nullopt};
+}
+
+Dependencies::Standing Dependencies::review(const api::DependencyList& dependencies) const {
+  Standing standing;
+  for (const api::Dependency& each : dependencies) {
+    const End end = end_of(each.job);
+    const bool is_any = each.condition == api::EndCondition::kAny;
+    if (end.is_known && !end.state) {
+      standing.pending.push_back(each);
+    } else if (!is_any && end.state != api::JobState::kCompleted && standing.failure.empty()) {
+      standing.failure =
+          cat("its dependency cannot be satisfied: job ", each.job,
+              end.state ? cat(" ", past_text(*end.state)) : " is not known any more");
+    }
+  }
+  return standing;
+}
+
+http::Answer<Dependencies::Standing> Dependencies::standing_of(
+    const api::DependencyList& after) const {
+  for (const api::Dependency& each : after) {
+    if (end_of(each.job).is_known) continue;
+    return std::unexpected(
+        bad_dependency(cat("after: job ", each.job, ": not found; see `tangram ps --all`.")));
+  }
+  return review(after);
+}
+
+void Dependencies::add(const store::JobRow& row) {
+  api::DependencyList all = api::read_stored_dependencies(row.waits_for);
+  for (const api::Dependency& each : all) waiting_by_job_[each.job].insert(row.id);
+  waiting_.emplace(row.id, std::move(all));
+}
+
+void Dependencies::forget(std::uint64_t job) {
+  const auto at = waiting_.find(job);
+  if (at == waiting_.end()) return;
+  for (const api::Dependency& each : at->second) {
+    const auto others = waiting_by_job_.find(each.job);
+    if (others == waiting_by_job_.end()) continue;
+    others->second.erase(job);
+    if (others->second.empty()) waiting_by_job_.erase(others);
+  }
+  waiting_.erase(at);
+}
+
+// A job is known here from the moment its submission is durable, so its dependencies may have ended
+// before.
+void Dependencies::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
+  std::set<std::uint64_t> affected;
+  for (const std::uint64_t id : jobs) {
+    const store::JobRow* row = engine_.records().job(id);
+    const bool has_ended = row == nullptr || row->over;
+    if (has_ended) forget(id);
+    if (!has_ended && !row->waits_for.empty() && !waiting_.contains(id)) {
+      add(*row);
+      affected.insert(id);
+    }
+    const auto dependents = waiting_by_job_.find(id);
+    if (!has_ended || dependents == waiting_by_job_.end()) continue;
+    affected.insert(dependents->second.begin(), dependents->second.end());
+  }
+  for (const std::uint64_t id : affected) settle(id);
+}
+
+void Dependencies::settle(std::uint64_t job) {
+  const auto at = waiting_.find(job);
+  if (at == waiting_.end()) return;
+  const Standing standing = review(at->second);
+  if (!standing.failure.empty()) {
+    fail(job, standing.failure);
+  } else if (standing.pending.empty()) {
+    release(job);
+  } else if (standing.pending != at->second) {
+    shorten(job, standing.pending);
+  }
+}
+
+void Dependencies::shorten(std::uint64_t job, const api::DependencyList& pending) {
+  forget(job);
+  for (const api::Dependency& each : pending) waiting_by_job_[each.job].insert(job);
+  waiting_.emplace(job, pending);
+  const auto edit = [this, job, text = api::stored_dependencies(pending)](JobTable& records) {
+    store::JobRow* row = records.edit_job(job);
+    if (row == nullptr || row->over) return;
+    row->waits_for = text;
+    const core::Node& node = engine_.scheduler().node();
+    const core::JobSlot slot = node.find_job(core::JobId(job));
+    if (slot != core::kNoJob && node.job(slot).phase == core::JobPhase::kHeld) {
+      row->reason = why_held(node.job(slot).holds, *row);
+    }
+  };
+  engine_.post(Input{.event = core::WakeUp{}, .edit_rows = edit});
+}
+
+void Dependencies::release(std::uint64_t job) {
+  forget(job);
+  limits_.prepare_release(job, core::kHoldDependency);
+  const auto edit = [job](JobTable& records) {
+    store::JobRow* row = records.edit_job(job);
+    if (row != nullptr && !row->over) row->waits_for.clear();
+  };
+  engine_.post(Input{.event = core::JobReleased{core::JobId(job), core::kHoldDependency},
+                     .edit_rows = edit});
+}
+
+void Dependencies::fail(std::uint64_t job, const std::string& why) {
+  forget(job);
+  engine_.post(cancellation_of(job, why));
+}
+
+Input Dependencies::cancellation_of(std::uint64_t job, const std::string& why) {
+  const auto edit = [job, why](JobTable& records) {
+    store::JobRow* row = records.edit_job(job);
+    if (row == nullptr || row->over) return;
+    row->waits_for.clear();
+    row->reason = why;
+  };
+  return Input{.event = core::JobCancelled{core::JobId(job)}, .edit_rows = edit, .reason = why};
+}
+
+}  // namespace tangram::daemon

@@ -1,0 +1,30 @@
+// Schema version 7: jobs that wait for other jobs. Events that hold or release a job name the
+// cause.
+#include <array>
+
+#include "base/text.hpp"
+#include "store/schema.hpp"
+
+namespace tangram::store {
+
+const char* const kToVersion7 = R"sql(
+-- What the job still waits for: a JSON object of conditions by job; empty: nothing.
+ALTER TABLE jobs ADD COLUMN waits_for TEXT NOT NULL DEFAULT '';
+CREATE INDEX jobs_waiting ON jobs (id) WHERE over = 0 AND waits_for <> '';
+UPDATE journal SET event = json_set(json_remove(event, '$.limit'), '$.cause',
+    CASE WHEN json_extract(event, '$.limit') THEN 'limit' ELSE 'user' END)
+    WHERE json_extract(event, '$.kind') IN ('job-held', 'job-released');
+)sql";
+
+const Schema& current_schema() {
+  static const std::string whole = cat(kSchemaVersion1, kToVersion2, kToVersion3, kToVersion4,
+                                       kToVersion5, kToVersion6, kToVersion7);
+  static const std::array<Migration, 6> migrations = {
+      Migration{.from = 1, .sql = kToVersion2}, Migration{.from = 2, .sql = kToVersion3},
+      Migration{.from = 3, .sql = kToVersion4}, Migration{.from = 4, .sql = kToVersion5},
+      Migration{.from = 5, .sql = kToVersion6}, Migration{.from = 6, .sql = kToVersion7}};
+  static const Schema schema{.version = 7, .sql = whole.c_str(), .migrations = migrations};
+  return schema;
+}
+
+}  // namespace tangram::store
