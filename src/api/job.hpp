@@ -13,6 +13,7 @@
 
 #include <boost/json/value.hpp>
 
+#include "api/array_spec.hpp"
 #include "api/dependency.hpp"
 #include "base/error.hpp"
 
@@ -104,8 +105,9 @@ struct JobRequest {
   std::vector<std::string> command;  // argv; the first is looked up in the job's PATH
   std::map<std::string, std::string> environment;
   std::string directory;  // absolute; empty: the user's home
-  // Files to which the output is copied, relative to `directory`, with %j for the job's ID and %%
-  // for %; empty: none. Without `error`, `output` gets both streams.
+  // Files to which the output is copied, relative to `directory`, with %j for the job's ID, %A for
+  // that of its array, %a for its index there, and %% for %; empty: none. Without `error`, `output`
+  // gets both streams.
   std::string output;
   std::string error;
   std::optional<std::uint32_t> umask;  // JSON: octal text, "022"
@@ -130,7 +132,8 @@ struct JobRequest {
   std::optional<std::uint64_t> memory_bytes;  // needs cgroup v2
   std::map<std::string, std::string> labels;
   bool hold = false;
-  DependencyList after;  // jobs that must end before it may start
+  DependencyList after;            // jobs that must end before it may start
+  std::optional<ArraySpec> array;  // many jobs like this one; JSON: "1-100%8"
 
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
@@ -173,6 +176,8 @@ struct RunRecord {
 
 struct JobView {
   std::uint64_t id = 0;
+  std::optional<std::uint64_t> array;        // whose task it is
+  std::optional<std::uint32_t> array_index;  // JSON: "index"
   std::string user;
   std::uint32_t uid = 0;
   JobRequest request;  // an outline has no command, environment and directory
@@ -230,8 +235,14 @@ inline constexpr std::string_view kLabelNameForm =
 // The effective values, with defaults applied where the request is silent. job_name() is always
 // printable and of limited length, even if it is derived from the command.
 [[nodiscard]] std::string job_name(const JobRequest& request);
-// The path of JobRequest::output or error for a job.
-[[nodiscard]] Result<std::string> output_path(std::string_view pattern, std::uint64_t job);
+// A task of an array, for patterns.
+struct TaskOfArray {
+  std::uint64_t array = 0;
+  std::uint32_t index = 0;
+};
+// The path of JobRequest::output or error for a job. Without a task, %a and %A are errors.
+[[nodiscard]] Result<std::string> output_path(std::string_view pattern, std::uint64_t job,
+                                              const std::optional<TaskOfArray>& task = {});
 [[nodiscard]] EndpointMode endpoint_mode(const JobRequest& request);
 [[nodiscard]] MoveMethod move_method(const JobRequest& request);
 

@@ -165,9 +165,10 @@ void check_texts(const JobRequest& request, Fields& fields) {
   if (!request.directory.empty() && !request.directory.starts_with('/')) {
     fields.add_error("directory", "must be an absolute path");
   }
-  if (auto path = output_path(request.output, 0); !path)
+  const auto task = request.array ? std::optional(TaskOfArray{}) : std::nullopt;
+  if (auto path = output_path(request.output, 0, task); !path)
     fields.add_error("output", path.error().message);
-  if (auto path = output_path(request.error, 0); !path)
+  if (auto path = output_path(request.error, 0, task); !path)
     fields.add_error("error", path.error().message);
   check_environment(request, fields);
   check_labels(request.labels, fields);
@@ -200,7 +201,8 @@ std::string job_name(const JobRequest& request) {
   return name;
 }
 
-Result<std::string> output_path(std::string_view pattern, std::uint64_t job) {
+Result<std::string> output_path(std::string_view pattern, std::uint64_t job,
+                                const std::optional<TaskOfArray>& task) {
   std::string path;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%') {
@@ -212,9 +214,14 @@ Result<std::string> output_path(std::string_view pattern, std::uint64_t job) {
       path += std::to_string(job);
     } else if (what == '%') {
       path += '%';
+    } else if (what == 'a' && task) {
+      path += std::to_string(task->index);
+    } else if (what == 'A' && task) {
+      path += std::to_string(task->array);
     } else {
       return invalid(
-          "use %j for the job's ID and %% for a percent sign; nothing else may follow %");
+          "use %j for the job's ID, %% for a percent sign and, in an array, %A for its ID and %a "
+          "for the task's index; nothing else may follow %");
     }
   }
   return path;
@@ -311,6 +318,7 @@ JobRequest request_in(Fields& fields, FieldErrors& errors) {
   r.labels = labels_in(fields);
   r.hold = fields.flag("hold").value_or(false);
   r.after = dependencies_in(fields, "after", errors);
+  r.array = array_in(fields);
   return r;
 }
 
@@ -321,7 +329,10 @@ void check_request(const JobRequest& request, Fields& fields) {
   if (request.kind == JobKind::kLease) {
     fields.add_error("kind", "a lease cannot be submitted as a job; use /v1/leases");
   }
-  if (request.kind == JobKind::kService) return;
+  if (request.kind == JobKind::kService) {
+    if (request.array) fields.add_error("array", "is for batch jobs only");
+    return;
+  }
   constexpr std::string_view kOnly = "is for services only; set kind to \"service\"";
   if (request.port) fields.add_error("port", kOnly);
   if (request.probe.kind != Probe::Kind::kNone) fields.add_error("probe", kOnly);
@@ -375,6 +386,7 @@ json::value to_json(const JobRequest& r) {
   if (!r.labels.empty()) set("labels", texts_json(r.labels));
   set("hold", r.hold);
   if (!r.after.empty()) set("after", dependencies_json(r.after));
+  if (r.array) set("array", array_text(*r.array));
   return o;
 }
 

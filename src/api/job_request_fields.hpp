@@ -35,6 +35,8 @@ void check_endpoint_and_move(const JobRequest& request, Fields& fields);
 [[nodiscard]] DependencyList dependencies_in(Fields& outer, std::string_view key,
                                              FieldErrors& errors);
 [[nodiscard]] boost::json::array dependencies_json(const DependencyList& dependencies);
+// array_spec.cpp
+[[nodiscard]] std::optional<ArraySpec> array_in(Fields& fields);
 [[nodiscard]] JobView view_in(const boost::json::value& document, const std::string& path,
                               FieldErrors& errors);
 

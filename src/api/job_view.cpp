@@ -132,6 +132,8 @@ json::value to_json(const JobView& job) {
                       {"address", text_or_null(job.address)},
                       {"restarts", job.restarts},
                       {"moving", job.moving},
+                      {"array", or_null(job.array)},
+                      {"index", or_null(job.array_index)},
                       {"waits_for", dependencies_json(job.waits_for)},
                       {"places", run_records_json(job.places)},
                       {"outline", job.outline},
@@ -144,6 +146,8 @@ JobView view_in(const json::value& document, const std::string& path, FieldError
   job.id = fields.number("id", {0, kMax}).value_or(0);
   fields.require("id");
   fields.require("state");
+  job.array = fields.number("array", {0, kMax});
+  job.array_index = fields.number32("index");
   job.user = fields.text("user");
   job.uid = fields.number32("uid").value_or(0);
   job.outline = fields.flag("outline").value_or(false);

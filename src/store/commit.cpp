@@ -56,6 +56,7 @@ Result<void> write_scheduler(Statements& statements, Models& models,
 }
 
 void write_rows(Statements& statements, const Changes& changes) {
+  for (const ArrayRow& row : changes.arrays) write(statements, row);
   for (const JobRow& row : changes.jobs) write(statements, row);
   for (const RunRow& row : changes.runs) write(statements, row);
   for (const GpuRow& row : changes.gpus) write(statements, row);

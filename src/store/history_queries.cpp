@@ -26,7 +26,7 @@ Result<std::vector<JobRow>> Store::finished_jobs(std::uint64_t before_id, std::s
     Query query = impl_->query(filter.name ? sql::kFinishedJobsOfName : of_user);
     query.bind(signed_limit(before_id), signed_limit(most), filter.user, filter.profile,
                filter.state, filter.since, filter.until, filter.name, label, filter.label_value,
-               filter.uid);
+               filter.uid, filter.array);
     while (query.next()) rows.push_back(read_job(query));
     return rows;
   });
@@ -80,7 +80,9 @@ Result<std::map<std::uint64_t, std::uint64_t>> Store::request_sizes() {
     std::map<std::uint64_t, std::uint64_t> sizes;
     Query query = impl_->query(
         "SELECT job, length(CAST(request AS BLOB)) FROM requests WHERE job IN "
-        "(SELECT id FROM jobs WHERE over = 0)");
+        "(SELECT id FROM jobs WHERE over = 0) UNION ALL "
+        "SELECT jobs.id, (length(CAST(request AS BLOB)) + tasks - 1) / tasks FROM arrays "
+        "JOIN jobs ON array_id = arrays.id WHERE array_id <> 0 AND over = 0");
     while (query.next()) {
       sizes.emplace(query.column<std::uint64_t>(0), query.column<std::uint64_t>(1));
     }

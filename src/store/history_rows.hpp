@@ -29,6 +29,7 @@ struct FinishedJobFilter {
   std::optional<std::string> label = {};        // has a label of this name
   std::optional<std::string> label_value = {};  // and that label has this value
   std::optional<std::uint32_t> uid = {};
+  std::optional<std::uint64_t> array = {};
 };
 
 // A user's usage of a profile within an interval.

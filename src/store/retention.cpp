@@ -16,16 +16,22 @@ constexpr std::int64_t kStepsPerBatch = 5000;
 
 std::int64_t number(Query& query) { return query.next() ? query.column<std::int64_t>(0) : 0; }
 
-// Finished jobs that are too old or too many and for which no job waits; oldest end first.
+#define AWAITED                                                                            \
+  "(SELECT CAST(key AS INTEGER) FROM jobs AS waiting, json_each(waiting.waits_for) WHERE " \
+  "waiting.over = 0 AND waiting.waits_for <> '') "
+
+// Finished jobs that are too old or too many and for which no job waits, and tasks only of arrays
+// that have ended; oldest end first.
 std::vector<std::uint64_t> jobs_to_delete(Store::Impl& impl, const Retention& retention,
                                           std::optional<WallTime> now) {
   Query count = impl.query("SELECT count(*) FROM jobs WHERE over = 1");
   const std::int64_t surplus = number(count) - static_cast<std::int64_t>(retention.most_jobs);
   std::vector<std::uint64_t> ids;
   Query query = impl.query(
-      "SELECT id, coalesce(ended, 0) FROM jobs WHERE over = 1 AND id NOT IN "
-      "(SELECT CAST(key AS INTEGER) FROM jobs AS waiting, json_each(waiting.waits_for) "
-      "WHERE waiting.over = 0 AND waiting.waits_for <> '') ORDER BY ended LIMIT ?");
+      "SELECT id, coalesce(ended, 0) FROM jobs WHERE over = 1 AND id NOT IN " AWAITED
+      "AND (array_id = 0 OR array_id NOT IN " AWAITED
+      "AND array_id NOT IN "
+      "(SELECT array_id FROM jobs WHERE over = 0 AND array_id <> 0)) ORDER BY ended LIMIT ?");
   query.bind(kJobsPerBatch);
   while (query.next()) {
     const bool too_many = static_cast<std::int64_t>(ids.size()) < surplus;
@@ -46,6 +52,13 @@ void delete_job(Store::Impl& impl, std::uint64_t id, RetentionResult& deleted) {
   impl.query("UPDATE forgotten SET jobs = jobs + 1, last_job = max(last_job, ?)").bind(id).run();
   impl.query("DELETE FROM jobs WHERE id = ?").bind(id).run();  // cascades to rows that refer to it
   deleted.jobs.push_back(id);
+}
+
+void delete_empty_arrays(Store::Impl& impl) {
+  impl.query(
+          "DELETE FROM arrays WHERE NOT EXISTS "
+          "(SELECT 1 FROM jobs WHERE array_id = arrays.id AND array_id <> 0)")
+      .run();
 }
 
 std::vector<std::uint64_t> numbers_in(Query& query) {
@@ -158,6 +171,7 @@ Result<RetentionResult> Store::apply_retention(const Retention& retention,
     RetentionResult deleted;
     const std::vector<std::uint64_t> ids = jobs_to_delete(impl, retention, now);
     for (const std::uint64_t id : ids) delete_job(impl, id, deleted);
+    if (!ids.empty()) delete_empty_arrays(impl);
     const bool more_runs = delete_old_runs(impl, retention, now, deleted);
     delete_old_moves(impl);
     if (now) delete_old_usage(impl, *now);

@@ -8,16 +8,18 @@ namespace {
 #define JOB_COLUMNS                                                                      \
   "id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, port, run, " \
   "exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, address, " \
-  "labels, waits_for, "
+  "labels, waits_for, array_id, array_index, "
 #define JOB_LIST_ITEM JOB_COLUMNS "'' FROM jobs "
-#define JOB_WITH_REQUEST \
-  JOB_COLUMNS "coalesce(request, '') FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
+#define JOB_WITH_REQUEST                                                                   \
+  JOB_COLUMNS                                                                              \
+  "coalesce(request, (SELECT arrays.request FROM arrays WHERE arrays.id = array_id), '') " \
+  "FROM jobs LEFT JOIN requests ON requests.job = jobs.id "
 
 constexpr const char* kWriteJobRow =
     "INSERT INTO jobs (id, uid, user, name, profile, state, over, reason, gpu, start, mig_uuid, "
     "port, run, exit_code, exit_signal, restarts, submitted, started, ended, kind, placed, "
-    "address, labels, waits_for) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "address, labels, waits_for, array_id, array_index) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (id) DO UPDATE SET "
     "uid = excluded.uid, user = excluded.user, name = excluded.name, "
     "profile = excluded.profile, state = excluded.state, over = excluded.over, "
@@ -27,7 +29,8 @@ constexpr const char* kWriteJobRow =
     "restarts = excluded.restarts, submitted = excluded.submitted, "
     "started = excluded.started, ended = excluded.ended, kind = excluded.kind, "
     "placed = excluded.placed, address = excluded.address, labels = excluded.labels, "
-    "waits_for = excluded.waits_for";
+    "waits_for = excluded.waits_for, array_id = excluded.array_id, "
+    "array_index = excluded.array_index";
 constexpr const char* kWriteRunRow =
     "INSERT INTO runs (run, job, gpu, instance, start, profile, mig_uuid, port, direct, boot, "
     "over, "
@@ -76,7 +79,7 @@ const char* const kJob = "SELECT " JOB_WITH_REQUEST "WHERE id = ?";
   "AND CASE WHEN ?9 IS NULL THEN 1 WHEN labels = '' THEN 0 "                                      \
   "WHEN ?10 IS NULL THEN json_type(labels, ?9) IS NOT NULL "                                      \
   "ELSE json_extract(labels, ?9) = ?10 END "                                                      \
-  "AND (?11 IS NULL OR uid = ?11) "                                                               \
+  "AND (?11 IS NULL OR uid = ?11) AND (?12 IS NULL OR array_id = ?12) "                           \
   "ORDER BY id DESC LIMIT ?2"
 const char* const kFinishedJobs =
     "SELECT " JOB_LIST_ITEM "WHERE over = 1 AND id < ?1 AND ?3 IS NULL " FINISHED_FILTER;
@@ -111,7 +114,7 @@ JobRow read_job(Query& query) {
   query.row(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
             row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
-            row.labels, row.waits_for, row.request);
+            row.labels, row.waits_for, row.array, row.array_index, row.request);
   return row;
 }
 
@@ -153,6 +156,22 @@ constexpr const char* kDropCommand =
     "UPDATE requests SET request = json_set(request, '$.command', json_array('(too large)')) "
     "WHERE job = ? AND length(CAST(request AS BLOB)) > ? AND json_valid(request)";
 
+// Once its last task has ended.
+#define ARRAY_HAS_ENDED                                                                        \
+  "WHERE id = ? AND length(CAST(request AS BLOB)) > ? AND json_valid(request) AND NOT EXISTS " \
+  "(SELECT 1 FROM jobs WHERE array_id = arrays.id AND array_id <> 0 AND over = 0)"
+constexpr const char* kDropArrayEnvironment =
+    "UPDATE arrays SET request = json_remove(request, '$.environment') " ARRAY_HAS_ENDED;
+constexpr const char* kDropArrayCommand =
+    "UPDATE arrays SET request = json_set(request, '$.command', json_array('(too "
+    "large)')) " ARRAY_HAS_ENDED;
+
+void shorten_request_of_array(Statements& statements, std::uint64_t array) {
+  for (const char* sql : {kDropArrayEnvironment, kDropArrayCommand}) {
+    Query(statements.get(sql)).bind(array, kMaxFinishedRequest).run();
+  }
+}
+
 void shorten_request(Statements& statements, std::uint64_t job) {
   for (const char* sql : {kDropEnvironment, kDropCommand}) {
     Query(statements.get(sql)).bind(job, kMaxFinishedRequest).run();
@@ -174,10 +193,12 @@ void write(Statements& statements, const JobRow& row) {
       .bind(row.id, row.uid, row.user, row.name, row.profile, row.state, row.over, row.reason,
             row.gpu, row.start, row.mig_uuid, row.port, row.run, row.exit_code, row.exit_signal,
             row.restarts, row.submitted, row.started, row.ended, row.kind, row.placed, row.address,
-            row.labels, row.waits_for)
+            row.labels, row.waits_for, row.array, row.array_index)
       .run();
   write_request(statements, row);
-  if (row.over) shorten_request(statements, row.id);
+  if (!row.over) return;
+  shorten_request(statements, row.id);
+  if (row.array != 0) shorten_request_of_array(statements, row.array);
 }
 
 void write(Statements& statements, const RunRow& row) {

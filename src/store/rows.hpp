@@ -1,5 +1,5 @@
 // Reading and writing the rows of store.hpp. Private to the store. rows.cpp has jobs, runs, GPUs,
-// instances and moves; rows_events_leases.cpp has events, leases, submissions and tokens. The
+// instances and moves; arrays.cpp has arrays, rows_events_leases.cpp the rest. The
 // columns of a table must have the same order in its SELECT, INSERT, read and write.
 #pragma once
 
@@ -35,6 +35,7 @@ extern const char* const kTokens;
 [[nodiscard]] SubmissionRow read_submission(Query& query);
 [[nodiscard]] TokenRow read_token(Query& query);
 
+void write(Statements& statements, const ArrayRow& row);
 void write(Statements& statements, const JobRow& row);
 void write(Statements& statements, const RunRow& row);
 void write(Statements& statements, const GpuRow& row);

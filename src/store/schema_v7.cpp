@@ -1,5 +1,5 @@
-// Schema version 7: jobs that wait for other jobs. Events that hold or release a job name the
-// cause.
+// Schema version 7: jobs that wait for other jobs, and arrays. Events that hold or release a job
+// name the cause.
 #include <array>
 
 #include "base/text.hpp"
@@ -10,6 +10,14 @@ namespace tangram::store {
 const char* const kToVersion7 = R"sql(
 -- What the job still waits for: a JSON object of conditions by job; empty: nothing.
 ALTER TABLE jobs ADD COLUMN waits_for TEXT NOT NULL DEFAULT '';
+-- Tasks of arrays are jobs; what they share is in a table of its own.
+ALTER TABLE jobs ADD COLUMN array_id INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN array_index INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX jobs_of_array ON jobs (array_id, over, state) WHERE array_id <> 0;
+CREATE TABLE arrays (
+  id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,
+  profile TEXT NOT NULL, spec TEXT NOT NULL, tasks INTEGER NOT NULL, first INTEGER NOT NULL,
+  request TEXT NOT NULL);
 CREATE INDEX jobs_waiting ON jobs (id) WHERE over = 0 AND waits_for <> '';
 UPDATE journal SET event = json_set(json_remove(event, '$.limit'), '$.cause',
     CASE WHEN json_extract(event, '$.limit') THEN 'limit' ELSE 'user' END)

@@ -65,6 +65,21 @@ struct JobRow {
   // The jobs that must end before it may start: a JSON object, "ok" or "any" by ID; empty: none.
   // They are not deleted meanwhile.
   std::string waits_for = {};
+  std::uint64_t array = 0;        // whose task it is; 0: none. Its request is the array's.
+  std::uint32_t array_index = 0;  // of the task
+};
+
+// A job array: what its tasks share. Deleted with the last of them.
+struct ArrayRow {
+  std::uint64_t id = 0;  // of no job; those of the tasks follow it
+  std::uint32_t uid = 0;
+  std::string user = {};
+  std::string name = {};
+  std::string profile = {};
+  std::string spec = {};  // api::array_text()
+  std::uint64_t tasks = 0;
+  std::uint64_t first = 0;   // the job of the first task
+  std::string request = {};  // as JobRow::request
 };
 
 // One run of a job: one replica, one shim, one instance.
@@ -196,6 +211,7 @@ inline constexpr std::chrono::hours kExpiredTokensKept{24};
 struct Changes {
   std::vector<Step> steps;
   core::SavedChanges scheduler;
+  std::vector<ArrayRow> arrays;  // new ones
   std::vector<JobRow> jobs;
   std::vector<RunRow> runs;
   std::vector<GpuRow> gpus;
@@ -316,6 +332,9 @@ class Store {
   [[nodiscard]] Result<std::vector<JobRow>> finished_jobs(std::uint64_t before_id, std::size_t most,
                                                           const FinishedJobFilter& filter = {});
   [[nodiscard]] Result<std::optional<JobRow>> job(std::uint64_t id);
+  [[nodiscard]] Result<std::optional<ArrayRow>> array(std::uint64_t id);
+  // The number of its tasks by state, without deleted ones.
+  [[nodiscard]] Result<std::map<std::string, std::uint64_t>> array_states(std::uint64_t id);
   // The active ones and the newest of the others, ordered by run and by begun.
   [[nodiscard]] Result<std::vector<RunRow>> runs(std::uint64_t job,
                                                  std::size_t most = kMaxRunsKept);
@@ -343,7 +362,7 @@ class Store {
                                                                 const std::string& key);
   [[nodiscard]] Result<std::vector<KeptRun>> kept_runs();
   [[nodiscard]] Result<std::vector<EndedRun>> ended_runs();  // in no order
-  // Bytes of the requests of active jobs, by job.
+  // Bytes of the requests of active jobs, by job; of a task, its share of the array's.
   [[nodiscard]] Result<std::map<std::uint64_t, std::uint64_t>> request_sizes();
   [[nodiscard]] Result<std::vector<TokenRow>> tokens();  // by ID
   [[nodiscard]] Result<std::uint64_t> last_token();      // the highest ID ever assigned

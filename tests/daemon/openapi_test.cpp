@@ -313,6 +313,29 @@ void call_jobs(Node& node, CheckedApi& api, const Jobs& jobs) {
   api.call("POST", "/v1/jobs/{id}/cancel", other + "/cancel", 409);
 }
 
+// An array that waits.
+void call_arrays(Node& node, CheckedApi& api) {
+  const auto request = node.job_request("7g.40gb", "true", {{"array", "1-3%2"}});
+  const std::uint64_t array = id_of(api.call("POST", "/v1/jobs", "/v1/jobs", 201, request));
+  const std::string it = cat("/v1/arrays/", array);
+  api.call("GET", "/v1/arrays/{id}", it, 200);
+  api.call("GET", "/v1/jobs", cat("/v1/jobs?array=", array), 200);
+  const auto after = json::array{json::object{{"job", array}, {"condition", "any"}}};
+  const auto waits = node.job_request("7g.40gb", "true", {{"after", after}});
+  const std::uint64_t last = id_of(api.call("POST", "/v1/jobs", "/v1/jobs", 201, waits));
+  api.call("GET", "/v1/explain/{id}", cat("/v1/explain/", last), 200);
+  for (const char* verb : {"hold", "release", "cancel"}) {
+    const std::string pattern = cat("/v1/arrays/{id}/", verb);
+    const std::string target = cat(it, "/", verb);
+    api.call("POST", pattern, target + "?indices=1-2", 202);
+    api.call("POST", pattern, target + "?indices=1-2", 409);
+    api.call("POST", pattern, target + "?indices=4", 404);
+    api.call("POST", pattern, target + "?indices=2-1", 400);
+  }
+  api.call("POST", "/v1/arrays/{id}/cancel", it + "/cancel", 202);
+  node.call("POST", cat("/v1/jobs/", last, "/cancel"), 0);
+}
+
 // A service that moves; `job` cannot.
 void call_moves(Node& node, CheckedApi& api, std::uint64_t job) {
   const json::object moves{{"kind", "service"},
@@ -418,6 +441,7 @@ TEST(OpenApi, DescribesEveryResponse) {
   CheckedApi api(node);
   const Jobs jobs = submit_jobs(node, api);
   call_jobs(node, api, jobs);
+  call_arrays(node, api);
   call_moves(node, api, jobs.running);
   call_leases(node, api, jobs.running);
   call_node(api);

@@ -10,6 +10,7 @@
 #include <boost/json/array.hpp>
 
 #include "base/text.hpp"
+#include "cli/client/job_words.hpp"
 #include "cli/command/environment.hpp"
 #include "http/routes/query.hpp"
 #include "os/read_file.hpp"
@@ -106,6 +107,7 @@ RequestTarget& RequestTarget::add(std::string_view key, std::string_view value) 
 
 Result<std::uint64_t> resolve_job(http::Client& client, const std::string& typed) {
   if (const auto id = parse_job_id(typed)) return *id;
+  if (names_task(typed)) return job_of_task_word(client, typed);
   constexpr int kMaxCandidates = 100;  // the newest with this name
   const auto reply = client.request(
       "GET", cat("/v1/jobs?all=1&limit=", kMaxCandidates, "&name=", http::percent_encoded(typed)));

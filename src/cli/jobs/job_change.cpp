@@ -4,7 +4,9 @@
 
 #include "base/text.hpp"
 #include "cli/client/daemon_link.hpp"
+#include "cli/client/job_words.hpp"
 #include "cli/command/failures.hpp"
+#include "http/routes/query.hpp"
 #include "text/json_text.hpp"
 
 namespace tangram::cli {
@@ -25,22 +27,44 @@ std::string state_text(const api::JobView& job) {
 
 using Text = std::string (*)(const api::JobView&);
 
+std::string target_of(const JobWord& word, std::string_view action) {
+  if (!word.is_array) return cat("/v1/jobs/", word.id, "/", action);
+  const std::string target = cat("/v1/arrays/", word.id, "/", action);
+  return word.indices
+             ? cat(target, "?indices=", http::percent_encoded(api::indices_text(*word.indices)))
+             : target;
+}
+
+// What became of a job or an array.
+Result<std::string> line_of(const JobWord& word, std::string_view action, Text text,
+                            const boost::json::value& reply) {
+  if (!word.is_array) {
+    const auto job = api::read_job_view(reply);
+    if (!job) return std::unexpected(job.error());
+    return cat("job ", word.id, " ", text(*job));
+  }
+  const auto array = api::read_array_view(reply);
+  if (!array) return std::unexpected(array.error());
+  const std::uint64_t count = array->changed.value_or(0);
+  return cat("array ", word.id, ": ", action, " of ", count, count == 1 ? " task" : " tasks");
+}
+
 Result<void> change(const JobChangeOptions& options, std::string_view action, Text text,
                     Command& command, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto ids = resolve_jobs(*client, options.jobs);
-  if (!ids) return std::unexpected(ids.error());
+  const auto words = read_job_words(*client, options.jobs);
+  if (!words) return std::unexpected(words.error());
   boost::json::array documents;
-  for (const std::uint64_t id : *ids) {
-    auto reply = client->request("POST", cat("/v1/jobs/", id, "/", action));
+  for (const JobWord& word : *words) {
+    auto reply = client->request("POST", target_of(word, action));
     if (!reply) {
       report_failure(command, reply.error());
       continue;
     }
-    const auto job = api::read_job_view(reply->body);
-    if (!job) return std::unexpected(job.error());
-    if (!command.json) out.line(cat("job ", id, " ", text(*job)));
+    const auto line = line_of(word, action, text, reply->body);
+    if (!line) return std::unexpected(line.error());
+    if (!command.json) out.line(*line);
     documents.push_back(std::move(reply->body));
   }
   if (command.json && !documents.empty()) out.add(text::json_text(documents));
@@ -61,7 +85,7 @@ Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
               Result<void> (*action)(const JobChangeOptions&, Command&, Output&)) {
   const auto options = std::make_shared<JobChangeOptions>();
   Verb verb = add_daemon_verb(app, command, name, help, options, action);
-  verb->add_option("JOB", options->jobs, "Job IDs")->required();
+  verb->add_option("JOB", options->jobs, "Job IDs; of arrays 12, 12_3 or '12_[1-5]'")->required();
   return verb;
 }
 
@@ -69,7 +93,9 @@ Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
 
 void add_cancel(Verb& app, Command& command) {
   add_verb(app, command, "cancel", "Stop jobs or remove them from the queue", cancel)
-      ->footer("Example:\n  tangram cancel $(tangram ps -q --name train)");
+      ->footer(
+          "Examples:\n  tangram cancel $(tangram ps -q --name train)\n"
+          "  tangram cancel 12_[50-100]");
 }
 
 void add_hold(Verb& app, Command& command) {

@@ -1,4 +1,5 @@
 // `tangram ps`: lists jobs.
+#include <map>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/client/daemon_link.hpp"
 #include "cli/client/job_text.hpp"
+#include "cli/client/job_words.hpp"
 #include "cli/client/watch.hpp"
 #include "http/routes/query.hpp"
 #include "text/json_text.hpp"
@@ -19,7 +21,8 @@ struct JobListOptions {
   bool all = false;
   bool quiet = false;
   bool mine = false;
-  std::string user, state, name, profile, label;
+  bool tasks = false;
+  std::string user, state, name, profile, label, array;
 };
 
 // The name of the calling user. Over a network the user is that of the token, which only the daemon
@@ -43,6 +46,7 @@ std::string target_of(const JobListOptions& o) {
   add("name", o.name);
   add("profile", o.profile);
   add("label", o.label);
+  add("array", o.array);
   return target;
 }
 
@@ -51,7 +55,33 @@ std::string time_of(const api::JobView& job) {
   return age_text(job.ended.value_or(now()) - *job.started);
 }
 
-void print_jobs(const std::vector<api::JobView>& jobs, Output& out) {
+// A row of the list: a job, or the waiting tasks of an array that are in the same state.
+struct Row {
+  const api::JobView* job = nullptr;
+  api::ArrayIndices tasks;
+};
+
+std::vector<Row> rows_of(const std::vector<api::JobView>& jobs, bool fold) {
+  std::vector<Row> rows;
+  std::map<std::pair<std::uint64_t, api::JobState>, std::size_t> folded;  // row, by array and state
+  for (const api::JobView& job : jobs) {
+    const bool waits = job.state == api::JobState::kHeld || job.state == api::JobState::kQueued;
+    if (!fold || !waits || !job.array) {
+      rows.push_back({.job = &job, .tasks = {}});
+      continue;
+    }
+    const auto [at, is_new] = folded.try_emplace({*job.array, job.state}, rows.size());
+    if (is_new) rows.push_back({.job = &job, .tasks = {}});
+    rows[at->second].tasks.push_back(job.array_index.value_or(0));
+  }
+  return rows;
+}
+
+std::string word_of(const Row& row) {
+  return row.tasks.empty() ? job_word(*row.job) : tasks_word(*row.job->array, row.tasks);
+}
+
+void print_jobs(const std::vector<Row>& rows, Output& out) {
   Table table({{"JOB", Align::kRight, 0},
                {"NAME"},
                {"USER"},
@@ -60,7 +90,8 @@ void print_jobs(const std::vector<api::JobView>& jobs, Output& out) {
                {"TIME", Align::kRight},
                {"GPU@START"},
                {"REASON"}});
-  for (const api::JobView& job : jobs) {
+  for (const Row& row : rows) {
+    const api::JobView& job = *row.job;
     constexpr std::size_t kLongestName = 20;
     std::string name = terminal_safe(job.request.name);
     if (width_of(name) > static_cast<int>(kLongestName)) {
@@ -68,8 +99,8 @@ void print_jobs(const std::vector<api::JobView>& jobs, Output& out) {
     }
     const bool ended_badly = is_terminal(job.state) && job.exit_code != 0;
     const std::string reason = job.reason.empty() && ended_badly ? end_text(job) : job.reason;
-    table.row({Cell(std::to_string(job.id), Style::kBold), name, terminal_safe(job.user),
-               job.profile, state_cell(job), time_of(job), place_text(job),
+    table.row({Cell(word_of(row), Style::kBold), name, terminal_safe(job.user), job.profile,
+               state_cell(job), time_of(job), place_text(job),
                Cell(terminal_safe(reason), Style::kDim)});
   }
   table.print(out);
@@ -110,7 +141,7 @@ Result<void> list(JobListOptions options, bool as_json, Output& out) {
   } else if (jobs.empty()) {
     out.line(options.all ? "No jobs." : "No active jobs. Use --all to include finished ones.");
   } else {
-    print_jobs(jobs, out);
+    print_jobs(rows_of(jobs, !options.tasks), out);
   }
   return {};
 }
@@ -131,6 +162,10 @@ void add_ps(Verb& app, Command& command) {
   verb->add_option("--label", options->label,
                    "Show only jobs with this label (your own; admins: all)")
       ->option_text("NAME[=VALUE]");
+  verb->add_option("--array", options->array, "Show only tasks of this array")
+      ->option_text("ARRAY");
+  verb->add_flag("--tasks", options->tasks,
+                 "Show waiting tasks of arrays one by one, not as one row");
   verb->add_flag("-q,--quiet", options->quiet, "Print job IDs only");
   add_daemon_options(*verb, options->daemon);
   add_output_options(*verb, command);

@@ -100,7 +100,8 @@ void add_environment_options(Verb& verb, JobOptions& o) {
   verb.add_flag("--clean-env", o.clean_env, "Do not pass the current environment");
   add_text(verb, "--directory", o.directory, "Working directory (default: the current one)", "DIR");
   add_text(verb, "--output", o.output,
-           "File that gets the output too, relative to the working directory; %j is the job's ID",
+           "File that gets the output too, relative to the working directory; %j is the job's ID, "
+           "%A and %a array and index",
            "FILE");
   add_text(verb, "--error", o.error, "File for standard error (default: that of --output)", "FILE");
   add_text(verb, "--umask", o.umask, "File mode mask, octal (default: the current one)", "MASK");

@@ -16,7 +16,7 @@ struct JobOptions {
   std::string profile, gpu_memory, gpu_model, name, kind, probe, probe_interval, probe_timeout,
       probe_deadline;
   std::string endpoint, host, drain, move, move_signal, move_deadline;
-  std::string grace, restart, time_limit, memory, output, error, directory, umask, env_file;
+  std::string grace, restart, time_limit, memory, array, output, error, directory, umask, env_file;
   std::optional<int> port, max_restarts, priority;
   std::optional<double> cpus;
   std::vector<std::string> labels, env, rlimits, endpoint_options, after;

@@ -171,6 +171,7 @@ void set_texts(const JobOptions& o, json::object& job) {
   set("restart", o.restart);
   set("time_limit", o.time_limit);
   set("memory", o.memory);
+  set("array", o.array);
   set("output", o.output);
   set("error", o.error);
   job["umask"] = o.umask.empty() ? own_umask() : o.umask;
@@ -273,6 +274,7 @@ std::string name_option(const std::string& message) {
                              {"probe.path:", "--probe: the path"},
                              {"gpu_memory:", "--gpu-memory:"},
                              {"gpu_model:", "--gpu-model:"},
+                             {"array:", "--array:"},
                              {"priority:", "--priority:"},
                              {"time_limit:", "--time-limit:"},
                              {"max_restarts:", "--max-restarts:"},

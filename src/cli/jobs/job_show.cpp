@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "cli/client/daemon_link.hpp"
 #include "cli/client/job_text.hpp"
+#include "cli/client/job_words.hpp"
 #include "cli/client/watch.hpp"
 #include "cli/command/failures.hpp"
 #include "text/json_text.hpp"
@@ -92,6 +93,7 @@ void print_job(const api::JobView& job, Output& out) {
   facts.add("reason", job.reason);
   facts.add("ended with", end_text(job));
   facts.add("user", cat(job.user, " (", job.uid, ")"));
+  if (job.array) facts.add("array", cat(*job.array, ", task ", job.array_index.value_or(0)));
   facts.add("command", shell_text(r.command));
   facts.add("directory", r.directory);
   facts.add("output", r.output);
@@ -124,14 +126,61 @@ void print_job(const api::JobView& job, Output& out) {
   print_places(job.places, out);
 }
 
+void print_array(const api::ArrayView& array, Output& out) {
+  out.line(cat(out.paint(cat("array ", array.id), Style::kBold), "  ", terminal_safe(array.name)));
+  Facts facts;
+  std::string states;
+  for (const auto& [state, count] : array.states) {
+    states += cat(states.empty() ? "" : ", ", count, ' ', state);
+  }
+  facts.add("tasks", cat(array.spec.indices.size(), " (", states, ")"));
+  facts.add("indices", api::indices_text(array.spec.indices));
+  facts.add("at a time", array.spec.most_active == 0 ? "" : std::to_string(array.spec.most_active));
+  facts.add("jobs", cat(array.first, " to ", array.first + array.spec.indices.size() - 1));
+  facts.add("user", cat(array.user, " (", array.uid, ")"));
+  facts.add("profile", array.profile);
+  facts.print(out);
+}
+
+Result<void> print_document(const boost::json::value& document, Output& out) {
+  if (document.as_object().contains("states")) {
+    const auto array = api::read_array_view(document);
+    if (!array) return std::unexpected(array.error());
+    print_array(*array, out);
+    return {};
+  }
+  const auto job = api::read_job_view(document);
+  if (!job) return std::unexpected(job.error());
+  print_job(*job, out);
+  return {};
+}
+
+// An array is shown as a whole; tasks that are named by index are shown as jobs.
+Result<std::vector<std::string>> targets_of(http::Client& client,
+                                            const std::vector<std::string>& typed) {
+  const auto words = read_job_words(client, typed);
+  if (!words) return std::unexpected(words.error());
+  std::vector<std::string> targets;
+  for (const JobWord& word : *words) {
+    if (word.is_array && !word.indices) {
+      targets.push_back(cat("/v1/arrays/", word.id));
+      continue;
+    }
+    const auto jobs = jobs_of(client, {word});
+    if (!jobs) return std::unexpected(jobs.error());
+    for (const std::uint64_t id : *jobs) targets.push_back(cat("/v1/jobs/", id));
+  }
+  return targets;
+}
+
 Result<void> show(const JobShowOptions& options, Command& command, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto ids = resolve_jobs(*client, options.jobs);
-  if (!ids) return std::unexpected(ids.error());
+  const auto targets = targets_of(*client, options.jobs);
+  if (!targets) return std::unexpected(targets.error());
   boost::json::array documents;
-  for (const std::uint64_t id : *ids) {
-    const auto reply = client->request("GET", cat("/v1/jobs/", id));
+  for (const std::string& target : *targets) {
+    const auto reply = client->request("GET", target);
     if (!reply) {
       report_failure(command, reply.error());
       continue;
@@ -140,14 +189,12 @@ Result<void> show(const JobShowOptions& options, Command& command, Output& out) 
   }
   if (command.json) {
     if (documents.empty()) return {};
-    out.add(text::json_text(ids->size() == 1 ? documents.front() : documents));
+    out.add(text::json_text(targets->size() == 1 ? documents.front() : documents));
     return {};
   }
   for (std::size_t i = 0; i < documents.size(); ++i) {
-    const auto job = api::read_job_view(documents[i]);
-    if (!job) return std::unexpected(job.error());
     if (i > 0) out.line();
-    print_job(*job, out);
+    if (const auto ok = print_document(documents[i], out); !ok) return ok;
   }
   return {};
 }
@@ -157,7 +204,7 @@ Result<void> show(const JobShowOptions& options, Command& command, Output& out) 
 void add_show(Verb& app, Command& command) {
   const auto options = std::make_shared<JobShowOptions>();
   Verb verb = add_daemon_verb(app, command, "show", "Show details of a job", options, show);
-  verb->add_option("JOB", options->jobs, "Job IDs")->required();
+  verb->add_option("JOB", options->jobs, "Job IDs; of arrays 12, 12_3 or '12_[1-5]'")->required();
   add_watch_option(*verb, command);
   verb->footer("Examples:\n  tangram show 17\n  tangram show 17 18 --json");
 }

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "cli/client/daemon_link.hpp"
+#include "cli/client/job_words.hpp"
 #include "cli/jobs/job_waiter.hpp"
 #include "text/json_text.hpp"
 
@@ -27,7 +28,9 @@ Result<void> wait(const JobWaitOptions& options, Command& command, Output& out) 
   }
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto ids = resolve_jobs(*client, options.jobs);
+  const auto words = read_job_words(*client, options.jobs);
+  if (!words) return std::unexpected(words.error());
+  const auto ids = jobs_of(*client, *words);
   if (!ids) return std::unexpected(ids.error());
   JobWaiter waiter(socket_of(options.daemon), std::move(*client));
   boost::json::array documents;
@@ -51,7 +54,9 @@ Result<void> wait(const JobWaitOptions& options, Command& command, Output& out) 
 void add_wait(Verb& app, Command& command) {
   const auto options = std::make_shared<JobWaitOptions>();
   Verb verb = app.add_subcommand("wait", "Wait until jobs end and exit with their code");
-  verb->add_option("JOB", options->jobs, "Job or lease IDs")->required();
+  verb->add_option("JOB", options->jobs,
+                   "Job or lease IDs; of arrays 12 (all tasks), 12_3 or '12_[1-5]'")
+      ->required();
   verb->add_flag("--running", options->running, "Return as soon as the jobs run or have ended");
   verb->add_option("--timeout", options->timeout,
                    "Give up after this time, e.g. 10m, with exit code 124")

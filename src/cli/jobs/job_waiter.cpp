@@ -37,6 +37,11 @@ SubmittedJob submitted_in(const boost::json::value& body) {
   SubmittedJob job{.id = body.at("id").to_number<std::uint64_t>(), .move = ""};
   const boost::json::value* move = body.as_object().if_contains("move");
   if (move != nullptr && move->is_string()) job.move = std::string(move->get_string().c_str());
+  const boost::json::value* array = body.as_object().if_contains("array");
+  if (array != nullptr && array->is_object()) {
+    job.first = array->at("first").to_number<std::uint64_t>();
+    job.tasks = array->at("tasks").to_number<std::uint64_t>();
+  }
   return job;
 }
 

@@ -26,6 +26,8 @@ inline constexpr std::chrono::milliseconds kReconnectTime = std::chrono::seconds
 struct SubmittedJob {
   std::uint64_t id = 0;
   std::string move;  // how it may be moved: "never", "replica"; empty: an older daemon does not say
+  std::uint64_t first = 0;  // of an array: the job of its first task
+  std::uint64_t tasks = 0;  // 0: not an array
 };
 
 // Submits a job. Uses an idempotency key, so the request can be repeated if

@@ -176,7 +176,14 @@ http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::stri
                                               const Beginning& beginning) const {
   const UserLimits own = limits_of_user(uid);
   const std::vector<GroupUse> groups = groups_of_user(uid);
-  if (const auto ok = check_counts(uid, own, groups); !ok) return std::unexpected(ok.error());
+  if (beginning.tasks > 1 && own.array_tasks != 0 && beginning.tasks > own.array_tasks) {
+    return std::unexpected(
+        unservable(cat("an array of ", beginning.tasks, " tasks is above the maximum of ",
+                       own.array_tasks, " (access.array_tasks): submit smaller ones.")));
+  }
+  if (const auto ok = check_counts(uid, own, groups, beginning.tasks); !ok) {
+    return std::unexpected(ok.error());
+  }
   const UserLoad& load = load_of(uid);
   if (own.request_bytes != 0 && load.request_bytes + request_bytes > own.request_bytes) {
     return std::unexpected(too_many(cat(
@@ -187,28 +194,32 @@ http::Answer<Limits::Admission> Limits::check(std::uint32_t uid, const std::stri
   auto admission = check_slices(uid, profile, own, groups);
   if (admission && beginning.waits) admission->over_limit = false;  // checked when it is released
   if (!admission || !(beginning.held || admission->over_limit)) return admission;
-  if (const auto ok = check_held(uid, own, groups); !ok) return std::unexpected(ok.error());
+  const std::uint32_t held = beginning.held ? beginning.tasks : 1;
+  if (const auto ok = check_held(uid, own, groups, held); !ok) return std::unexpected(ok.error());
   return admission;
 }
 
 http::Answer<void> Limits::check_counts(std::uint32_t uid, const UserLimits& own,
-                                        const std::vector<GroupUse>& groups) const {
-  const auto problem = [](const std::string& whose, std::uint32_t jobs, std::uint32_t limit) {
+                                        const std::vector<GroupUse>& groups,
+                                        std::uint32_t more) const {
+  const auto problem = [&](const std::string& whose, std::uint32_t jobs, std::uint32_t limit) {
     return std::unexpected(too_many(cat("job limit", whose, " reached (", jobs, " of ", limit,
-                                        " active): wait for one to finish or cancel one.")));
+                                        " active", more == 1 ? "" : cat(", ", more, " requested"),
+                                        "): wait for one to finish or cancel one.")));
   };
   const UserLoad& load = load_of(uid);
-  if (own.jobs != 0 && load.jobs >= own.jobs) return problem("", load.jobs, own.jobs);
+  if (own.jobs != 0 && load.jobs + more > own.jobs) return problem("", load.jobs, own.jobs);
   for (const GroupUse& group : groups) {
     const std::uint32_t limit = group.limits.jobs;
-    if (limit != 0 && group.jobs >= limit)
+    if (limit != 0 && group.jobs + more > limit)
       return problem(cat(" of group ", group.name), group.jobs, limit);
   }
   return {};
 }
 
 http::Answer<void> Limits::check_held(std::uint32_t uid, const UserLimits& own,
-                                      const std::vector<GroupUse>& groups) const {
+                                      const std::vector<GroupUse>& groups,
+                                      std::uint32_t more) const {
   const auto problem = [](const std::string& whose, std::uint32_t jobs, std::uint32_t limit) {
     return std::unexpected(too_many(
         cat("held job limit", whose, " reached (", jobs, " of ", limit,
@@ -216,11 +227,11 @@ http::Answer<void> Limits::check_held(std::uint32_t uid, const UserLimits& own,
             "finish.")));
   };
   const UserLoad& load = load_of(uid);
-  if (own.held_jobs != 0 && load.held_jobs >= own.held_jobs)
+  if (own.held_jobs != 0 && load.held_jobs + more > own.held_jobs)
     return problem("", load.held_jobs, own.held_jobs);
   for (const GroupUse& group : groups) {
     const std::uint32_t limit = group.limits.held_jobs;
-    if (limit != 0 && group.held_jobs >= limit)
+    if (limit != 0 && group.held_jobs + more > limit)
       return problem(cat(" of group ", group.name), group.held_jobs, limit);
   }
   return {};
@@ -253,19 +264,34 @@ http::Answer<Limits::Admission> Limits::check_slices(std::uint32_t uid, const st
   return admission;
 }
 
-http::Answer<void> Limits::admit_hold(const http::Caller& caller, std::uint64_t job) const {
-  const auto at = jobs_.find(job);
-  if (at == jobs_.end() || !at->second.counts || access_.is_admin(caller)) return {};
-  const std::uint32_t uid = at->second.uid;
-  return check_held(uid, limits_of_user(uid), groups_of_user(uid));
+http::Answer<void> Limits::admit_hold(const http::Caller& caller,
+                                      const std::vector<std::uint64_t>& jobs) const {
+  std::uint32_t more = 0;
+  std::uint32_t uid = 0;
+  for (const std::uint64_t job : jobs) {
+    const auto at = jobs_.find(job);
+    if (at == jobs_.end() || (!at->second.counts && !at->second.waits)) continue;
+    uid = at->second.uid;
+    ++more;
+  }
+  if (more == 0 || access_.is_admin(caller)) return {};
+  return check_held(uid, limits_of_user(uid), groups_of_user(uid), more);
 }
 
-void Limits::add_pending(const store::JobRow& row, const Beginning& beginning) {
+bool Limits::is_over_limit(const http::Caller& caller, const store::JobRow& row) const {
+  if (access_.is_admin(caller)) return false;
+  const auto admission =
+      check_slices(row.uid, row.profile, limits_of_user(row.uid), groups_of_user(row.uid));
+  return admission && admission->over_limit;
+}
+
+void Limits::add_pending(const store::JobRow& row, const Beginning& beginning,
+                         std::uint64_t request_bytes) {
   count(row.id, {.uid = row.uid,
                  .slices = slices_of(row.profile),
                  .counts = !beginning.held && !beginning.waits,
                  .waits = !beginning.held && beginning.waits,
-                 .request_bytes = row.request.size()});
+                 .request_bytes = request_bytes});
 }
 
 void Limits::remove_pending(std::uint64_t job) { forget(job); }

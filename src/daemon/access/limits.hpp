@@ -38,8 +38,9 @@ class Limits {
   };
   // How a new job begins.
   struct Beginning {
-    bool held = false;   // by its user
-    bool waits = false;  // for other jobs: until then it counts as active only
+    bool held = false;        // by its user
+    bool waits = false;       // for other jobs: until then it counts as active only
+    std::uint32_t tasks = 1;  // more than one: of an array
   };
   // Checks the submission of `row` (its user, profile and request) and counts it for the rate
   // limit. A problem: it is refused.
@@ -72,10 +73,14 @@ class Limits {
   [[nodiscard]] std::optional<Hold> hold_of(std::uint64_t job) const;
   // Counts a job from its acceptance until on_jobs_changed() reports it; remove_pending() if its
   // commit failed.
-  void add_pending(const store::JobRow& row, const Beginning& beginning);
+  void add_pending(const store::JobRow& row, const Beginning& beginning,
+                   std::uint64_t request_bytes);
+  // Whether one more job like `row` would be above the slice limit; it is not refused.
+  [[nodiscard]] bool is_over_limit(const http::Caller& caller, const store::JobRow& row) const;
   void remove_pending(std::uint64_t job);
-  // Whether the user of `job` may have one more held job.
-  [[nodiscard]] http::Answer<void> admit_hold(const http::Caller& caller, std::uint64_t job) const;
+  // Whether the user of these jobs may have them held, too. All are of one user.
+  [[nodiscard]] http::Answer<void> admit_hold(const http::Caller& caller,
+                                              const std::vector<std::uint64_t>& jobs) const;
   // Call before releasing a job from `cause`. If nothing else holds it, it counts from now on
   // (on_jobs_changed() corrects that if the release fails) or, over the limit, is held at that.
   void prepare_release(std::uint64_t job, core::HoldCause cause);
@@ -122,9 +127,11 @@ class Limits {
                                               std::uint64_t request_bytes,
                                               const Beginning& beginning) const;
   [[nodiscard]] http::Answer<void> check_counts(std::uint32_t uid, const UserLimits& own,
-                                                const std::vector<GroupUse>& groups) const;
+                                                const std::vector<GroupUse>& groups,
+                                                std::uint32_t more) const;
   [[nodiscard]] http::Answer<void> check_held(std::uint32_t uid, const UserLimits& own,
-                                              const std::vector<GroupUse>& groups) const;
+                                              const std::vector<GroupUse>& groups,
+                                              std::uint32_t more) const;
   [[nodiscard]] http::Answer<Admission> check_slices(std::uint32_t uid, const std::string& profile,
                                                      const UserLimits& own,
                                                      const std::vector<GroupUse>& groups) const;

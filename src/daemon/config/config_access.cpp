@@ -1,6 +1,8 @@
 // See config_access.hpp.
 #include "daemon/config/config_access.hpp"
 
+#include "api/array_spec.hpp"
+
 namespace tangram::daemon {
 namespace {
 
@@ -52,7 +54,7 @@ void read_group(const Section& in, GroupLimits& limits) {
 void read_access(const Section& in, Config& config) {
   in.allow({"admins", "submit", "connections_per_user", "slices_per_user", "jobs_per_user",
             "held_jobs_per_user", "submissions_per_second", "request_bytes_per_user",
-            "log_bytes_per_user", "max_priority", "users", "groups"});
+            "log_bytes_per_user", "max_priority", "array_tasks", "users", "groups"});
   in.read("admins", config.admins);
   const std::string submit = in.table().text_or("submit", "everyone");
   if (submit != "everyone" && submit != "admins") {
@@ -65,6 +67,7 @@ void read_access(const Section& in, Config& config) {
   in.read_number("jobs_per_user", {0, kMaxCount}, config.limits.jobs);
   in.read_number("held_jobs_per_user", {0, kMaxCount}, config.limits.held_jobs);
   in.read_number("submissions_per_second", {0, kMaxCount}, config.limits.submissions_per_second);
+  in.read_number("array_tasks", {0, api::kMaxArrayTasks}, config.limits.array_tasks);
   in.read_bytes("request_bytes_per_user", config.limits.request_bytes);
   in.read_bytes("log_bytes_per_user", config.limits.log_bytes);
   in.read_number("max_priority", {api::kLowestPriority, api::kHighestPriority},

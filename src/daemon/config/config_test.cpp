@@ -131,6 +131,7 @@ connections_per_user = 7
 slices_per_user = 7
 jobs_per_user = 20
 held_jobs_per_user = 6
+array_tasks = 44
 submissions_per_second = 5
 request_bytes_per_user = "2MiB"
 log_bytes_per_user = "3GiB"
@@ -283,6 +284,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->limits, (UserLimits{.slices = 7,
                                         .jobs = 20,
                                         .held_jobs = 6,
+                                        .array_tasks = 44,
                                         .submissions_per_second = 5,
                                         .request_bytes = 2U << 20U,
                                         .log_bytes = 3ULL << 30U,

@@ -38,6 +38,7 @@ struct UserLimits {
   std::uint32_t slices = 0;     // compute slices of queued and running jobs; further jobs are held
   std::uint32_t jobs = 10'000;  // active jobs, also held ones; further submissions are refused
   std::uint32_t held_jobs = 0;  // jobs held by their user or at a limit; more are refused
+  std::uint32_t array_tasks = 1'000;           // of one array; larger ones are refused
   std::uint32_t submissions_per_second = 100;  // averaged over a few seconds; more are refused
   std::uint64_t request_bytes = 64ULL << 20U;  // stored requests of active jobs; more are refused
   std::uint64_t log_bytes = 16ULL << 30U;      // logs of ended runs; the oldest are removed

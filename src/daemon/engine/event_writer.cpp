@@ -31,6 +31,7 @@ std::string why_held(std::uint8_t holds, const store::JobRow& row) {
   if ((holds & core::kHoldDependency) != 0) {
     return cat("waiting for ", api::awaited_text(api::read_stored_dependencies(row.waits_for)));
   }
+  if ((holds & core::kHoldArray) != 0) return "as many tasks of its array are active as may be";
   return "held at the limit of its user or group";
 }
 

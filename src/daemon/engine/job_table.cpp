@@ -92,6 +92,7 @@ void JobTable::put(store::LeaseRow row) {
 }
 
 void JobTable::put(store::SubmissionRow row) { submissions_.push_back(std::move(row)); }
+void JobTable::put(store::ArrayRow row) { arrays_.push_back(std::move(row)); }
 void JobTable::put(store::TokenRow row) { tokens_.push_back(std::move(row)); }
 
 void JobTable::drop_instance(std::uint32_t instance) {
@@ -150,6 +151,7 @@ std::vector<std::uint64_t> JobTable::take_changes(store::Changes& changes) {
     if (jobs_.at(id).over) leases_.erase(id);
   }
   changes.submissions = std::exchange(submissions_, {});
+  changes.arrays = std::exchange(arrays_, {});
   changes.tokens = std::exchange(tokens_, {});
   changes.instances_gone = std::exchange(dropped_instances_, {});
   changes.moves = std::exchange(touched_moves_, {});

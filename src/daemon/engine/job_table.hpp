@@ -52,6 +52,7 @@ class JobTable {
   void put(store::LeaseRow row);
   // Written to the store, not kept in memory.
   void put(store::SubmissionRow row);
+  void put(store::ArrayRow row);
   void put(store::TokenRow row);
   void drop_instance(std::uint32_t instance);
   void begin_move(store::MoveRow row);
@@ -90,6 +91,7 @@ class JobTable {
   std::set<std::uint64_t> edited_moves_;  // in progress, by job
   std::set<std::uint64_t> touched_leases_;
   std::vector<store::SubmissionRow> submissions_;
+  std::vector<store::ArrayRow> arrays_;
   std::vector<store::TokenRow> tokens_;
   std::map<std::string, std::string> facts_;
 };

@@ -217,7 +217,7 @@ void Leases::submit(const api::LeaseRequest& request, const store::JobRow& row,
   spec.restart = core::Restart::kNever;
   spec.over_limit = over_limit;
   spec.user = row.uid;
-  limits_.add_pending(row, {.held = over_limit});
+  limits_.add_pending(row, {.held = over_limit}, row.request.size());
   if (!name.key.empty()) uncommitted_keys_[name] = row.id;
   engine_.post(Input{.event = core::JobSubmitted{spec},
                      .edit_rows =

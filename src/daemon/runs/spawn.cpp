@@ -143,6 +143,22 @@ bool can_bind(std::uint16_t port, bool beside) {
          bind(socket.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
 }
 
+std::optional<api::TaskOfArray> task_of(const store::JobRow& job) {
+  if (job.array == 0) return std::nullopt;
+  return api::TaskOfArray{.array = job.array, .index = job.array_index};
+}
+
+void add_array_variables(const api::TaskOfArray& task, const api::JobRequest& request,
+                         std::map<std::string, std::string>& environment) {
+  environment["TANGRAM_ARRAY_ID"] = std::to_string(task.array);
+  environment["TANGRAM_ARRAY_INDEX"] = std::to_string(task.index);
+  if (!request.array) return;
+  const api::ArrayIndices& indices = request.array->indices;
+  environment["TANGRAM_ARRAY_COUNT"] = std::to_string(indices.size());
+  environment["TANGRAM_ARRAY_MIN"] = std::to_string(indices.front());
+  environment["TANGRAM_ARRAY_MAX"] = std::to_string(indices.back());
+}
+
 }  // namespace
 
 Result<void> start_shim(const std::string& program, const std::string& folder,
@@ -194,11 +210,13 @@ api::RunSpec make_spec(const store::JobRow& job, const api::JobRequest& request,
   environment["TANGRAM_MIG_UUID"] = run.mig_uuid;
   environment["TANGRAM_CDI_DEVICE"] = cdi_name(run.mig_uuid);
   environment["TANGRAM_RESTARTS"] = std::to_string(job.restarts);
+  const auto task = task_of(job);
+  if (task) add_array_variables(*task, request, environment);
   if (port) environment["PORT"] = std::to_string(*port);
   spec.directory = request.directory;
   // Both patterns were checked with the request.
-  spec.output = api::output_path(request.output, job.id).value_or("");
-  spec.error = api::output_path(request.error, job.id).value_or("");
+  spec.output = api::output_path(request.output, job.id, task).value_or("");
+  spec.error = api::output_path(request.error, job.id, task).value_or("");
   if (spec.error.empty()) spec.error = spec.output;
   spec.umask = request.umask.value_or(022);
   spec.resource_limits = request.resource_limits;

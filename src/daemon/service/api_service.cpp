@@ -20,6 +20,7 @@
 #include "daemon/leases/leases.hpp"
 #include "daemon/runs/log_quota.hpp"
 #include "daemon/runs/supervisor.hpp"
+#include "daemon/service/array_service.hpp"
 #include "daemon/service/defrag_service.hpp"
 #include "daemon/service/dependencies.hpp"
 #include "daemon/service/event_service.hpp"
@@ -68,6 +69,7 @@ struct ApiService::Parts {
         views(engine, hardware, supervisor, !config.emulate.empty()),
         limits(engine, access, config.limits),
         dependencies(engine, limits),
+        arrays(engine, access, limits),
         log_quota(loop, config.limits.log_bytes,
                   [this](std::uint32_t uid) { return access.is_admin(local_caller(uid)); }),
         reader(loop, engine.store().path()),
@@ -149,6 +151,7 @@ struct ApiService::Parts {
   Views views;
   Limits limits;
   Dependencies dependencies;
+  ArrayService arrays;
   LogQuota log_quota;
   HistoryReader reader;
   JobService jobs;
@@ -183,6 +186,7 @@ Result<std::unique_ptr<ApiService>> ApiService::open(boost::asio::io_context& lo
 
 http::ApiHandlers ApiService::handlers() {
   http::ApiHandlers handlers = parts_->jobs.handlers();
+  parts_->arrays.register_handlers(handlers);
   parts_->node.register_handlers(handlers);
   parts_->explain.register_handlers(handlers);
   parts_->defrag.register_handlers(handlers);
@@ -239,6 +243,7 @@ void ApiService::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
   parts_->jobs.on_jobs_changed(jobs);
   parts_->limits.on_jobs_changed(jobs);
   parts_->dependencies.on_jobs_changed(jobs);
+  parts_->arrays.on_jobs_changed(jobs);
   parts_->leases.on_jobs_changed(jobs);
 }
 

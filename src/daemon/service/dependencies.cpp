@@ -33,17 +33,39 @@ Dependencies::End Dependencies::end_of(std::uint64_t job) const {
   };
   if (const store::JobRow* row = engine_.records().job(job)) return end(*row);
   const auto stored = engine_.store().job(job);
+  if (stored && !*stored) return end_of_array(job);
   if (!stored) spdlog::error("{}", stored.error().message);
   if (!stored) return {.state = std::nullopt};  // asked again when something changes
-  return *stored ? end(**stored) : End{.is_known = false, .state = std::nullopt};
+  return end(**stored);
+}
+
+// It has failed as soon as one of its tasks has.
+Dependencies::End Dependencies::end_of_array(std::uint64_t array) const {
+  const auto row = engine_.store().array(array);
+  const auto states = engine_.store().array_states(array);
+  if (!row || !states) spdlog::error("{}", (row ? states.error() : row.error()).message);
+  if (!row || !states) return {.state = std::nullopt};
+  if (!*row) return {.is_known = false, .state = std::nullopt};
+  End end{.state = api::JobState::kCompleted};
+  bool is_active = false;
+  for (const auto& [name, count] : *states) {
+    const auto state = api::find_state(name).value_or(api::JobState::kFailed);
+    if (!api::is_terminal(state)) is_active = true;
+    if (api::is_terminal(state) && state != api::JobState::kCompleted) end.state = state;
+  }
+  end.is_active = is_active;
+  return end;
 }
 
 Dependencies::Standing Dependencies::review(const api::DependencyList& dependencies) const {
   Standing standing;
   for (const api::Dependency& each : dependencies) {
-    const End end = end_of(each.job);
+    const auto known = known_ends_.find(each.job);
+    const End end = known != known_ends_.end() ? known->second : end_of(each.job);
+    known_ends_.insert_or_assign(each.job, end);
     const bool is_any = each.condition == api::EndCondition::kAny;
-    if (end.is_known && !end.state) {
+    const bool may_complete = !end.state || end.state == api::JobState::kCompleted;
+    if (end.is_known && (!end.state || (end.is_active && (is_any || may_complete)))) {
       standing.pending.push_back(each);
     } else if (!is_any && end.state != api::JobState::kCompleted && standing.failure.empty()) {
       standing.failure =
@@ -61,7 +83,10 @@ http::Answer<Dependencies::Standing> Dependencies::standing_of(
     return std::unexpected(
         bad_dependency(cat("after: job ", each.job, ": not found; see `tangram ps --all`.")));
   }
-  return review(after);
+  known_ends_.clear();
+  const Standing standing = review(after);
+  known_ends_.clear();
+  return standing;
 }
 
 void Dependencies::add(const store::JobRow& row) {
@@ -94,11 +119,16 @@ void Dependencies::on_jobs_changed(const std::vector<std::uint64_t>& jobs) {
       add(*row);
       affected.insert(id);
     }
-    const auto dependents = waiting_by_job_.find(id);
-    if (!has_ended || dependents == waiting_by_job_.end()) continue;
-    affected.insert(dependents->second.begin(), dependents->second.end());
+    if (!has_ended) continue;
+    for (const std::uint64_t what : {id, row == nullptr ? id : row->array}) {
+      const auto dependents = waiting_by_job_.find(what);
+      if (dependents == waiting_by_job_.end()) continue;
+      affected.insert(dependents->second.begin(), dependents->second.end());
+    }
   }
+  known_ends_.clear();
   for (const std::uint64_t id : affected) settle(id);
+  known_ends_.clear();
 }
 
 void Dependencies::settle(std::uint64_t job) {

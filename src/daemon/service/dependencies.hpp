@@ -40,11 +40,14 @@ class Dependencies {
   [[nodiscard]] static Input cancellation_of(std::uint64_t job, const std::string& why);
 
  private:
-  // How a job ended; nullopt: it is active, or unknown.
+  // How a job ended; nullopt: it is active, or unknown. Of an array: the state of tasks that did
+  // not complete, if any have ended; `is_active`: others have not.
   struct End {
     bool is_known = true;
     std::optional<api::JobState> state;
+    bool is_active = false;
   };
+  [[nodiscard]] End end_of_array(std::uint64_t array) const;
   [[nodiscard]] End end_of(std::uint64_t job) const;
   [[nodiscard]] Standing review(const api::DependencyList& dependencies) const;
   void add(const store::JobRow& row);
@@ -58,6 +61,7 @@ class Dependencies {
   Limits& limits_;
   std::map<std::uint64_t, api::DependencyList> waiting_;             // by the job that waits
   std::map<std::uint64_t, std::set<std::uint64_t>> waiting_by_job_;  // by what they wait for
+  mutable std::map<std::uint64_t, End> known_ends_;                  // during one call
 };
 
 }  // namespace tangram::daemon

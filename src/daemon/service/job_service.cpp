@@ -78,6 +78,12 @@ http::Answer<store::JobRow> JobService::find(const Caller& caller, std::uint64_t
   auto stored = engine_.store().job(id);
   if (!stored) return std::unexpected(unavailable(stored.error().message));
   if (*stored) return **std::move(stored);
+  const auto array = engine_.store().array(id);
+  if (array && *array) {
+    return std::unexpected(missing(cat(
+        "job ", id, ": is an array; name one of its tasks, e.g. ", id, "_",
+        api::parse_array((*array)->spec).value_or(api::ArraySpec{{0}, 0}).indices.front(), ".")));
+  }
   return std::unexpected(missing(cat("job ", id, ": not found; see `tangram ps --all`.")));
 }
 

@@ -96,10 +96,19 @@ class JobService {
                       const Reply<http::ApiHandlers::Submitted>& reply);
   // The answer to a repeated submission that became `job`.
   [[nodiscard]] http::ApiHandlers::Submitted replayed(std::uint64_t job) const;
-  // Posts the submission of a job; `failure`: and its end, because of a dependency.
-  void post(store::JobRow row, const core::JobSpec& spec, api::MoveMethod move,
-            const http::IdempotencyKey& idempotency, const std::string& failure,
+  // New jobs that are submitted together: one, or the tasks of an array.
+  struct NewJobs {
+    std::vector<std::pair<store::JobRow, core::JobSpec>> jobs;
+    std::optional<store::ArrayRow> array;
+    api::MoveMethod move = api::MoveMethod::kNever;
+    std::string failure;  // why they end at once: a dependency; empty: they do not
+  };
+  [[nodiscard]] NewJobs new_jobs(const Caller& caller, const api::JobRequest& request,
+                                 store::JobRow row, bool dependent, bool over_limit);
+  void post(NewJobs made, const http::IdempotencyKey& idempotency,
             const Reply<http::ApiHandlers::Submitted>& reply);
+  void post_submission(NewJobs& made, std::size_t i, const store::SubmissionRow& submission,
+                       std::function<void(const Result<void>&)> done);
   // The row of a job; find_controllable(): if the caller may control it; find_active(): if it has
   // also not ended. `action` is for the error message.
   [[nodiscard]] Answer<store::JobRow> find(const Caller& caller, std::uint64_t id);

@@ -40,7 +40,7 @@ void JobService::hold(const Caller& caller, std::uint64_t id, const Reply<api::J
                                        ": only a queued job can be held; cancel it instead."))));
     return;
   }
-  if (const auto may = limits_.admit_hold(caller, id); !may) {
+  if (const auto may = limits_.admit_hold(caller, {id}); !may) {
     reply(std::unexpected(may.error()));
     return;
   }

@@ -108,63 +108,121 @@ void JobService::submit_decided(const Caller& caller, const api::JobRequest& req
   }
   store::JobRow row = row_of(caller, request, *profile);
   row.waits_for = api::stored_dependencies(standing->pending);
-  Limits::Beginning beginning{.held = request.hold, .waits = !standing->pending.empty()};
+  const std::size_t tasks = request.array ? request.array->indices.size() : 1;
+  const Limits::Beginning beginning{.held = request.hold,
+                                    .waits = !standing->pending.empty(),
+                                    .tasks = static_cast<std::uint32_t>(tasks)};
   const auto admission = limits_.admit(caller, row, beginning);
   if (!admission) {
     reply(std::unexpected(admission.error()));
     return;
   }
-  row.id = engine_.allocate_job_id();
-  core::JobSpec spec = spec_of(row, request, supervisor_.default_grace());
-  spec.over_limit = admission->over_limit;
-  spec.dependent = beginning.waits || !standing->failure.empty();
-  beginning.held = spec.held || spec.over_limit;
-  limits_.add_pending(row, beginning);
-  post(std::move(row), spec, api::move_method(request), idempotency, standing->failure, reply);
+  const bool is_dependent = beginning.waits || !standing->failure.empty();
+  NewJobs made = new_jobs(caller, request, std::move(row), is_dependent, admission->over_limit);
+  made.failure = standing->failure;
+  post(std::move(made), idempotency, reply);
 }
 
-void JobService::post(store::JobRow row, const core::JobSpec& spec, api::MoveMethod move,
-                      const http::IdempotencyKey& idempotency, const std::string& failure,
+// Gives them IDs and counts them for the limits. The ID of an array is that before its first
+// task's.
+JobService::NewJobs JobService::new_jobs(const Caller& caller, const api::JobRequest& request,
+                                         store::JobRow row, bool dependent, bool over_limit) {
+  NewJobs made{.jobs = {}, .array = {}, .move = api::move_method(request), .failure = {}};
+  const std::size_t tasks = request.array ? request.array->indices.size() : 1;
+  const std::size_t most = request.array ? request.array->most_active : 0;
+  const std::uint64_t bytes = (row.request.size() + tasks - 1) / tasks;
+  if (request.array) {
+    made.array = {.id = engine_.allocate_job_id(),
+                  .uid = row.uid,
+                  .user = row.user,
+                  .name = row.name,
+                  .profile = row.profile,
+                  .spec = api::array_text(*request.array),
+                  .tasks = tasks,
+                  .first = 0,
+                  .request = std::exchange(row.request, {})};
+    row.array = made.array->id;
+  }
+  for (std::size_t i = 0; i < tasks; ++i) {
+    row.id = engine_.allocate_job_id();
+    if (request.array) row.array_index = request.array->indices[i];
+    core::JobSpec spec = spec_of(row, request, supervisor_.default_grace());
+    spec.dependent = dependent;
+    spec.array_full = most != 0 && i >= most;
+    const bool waits = spec.dependent || spec.array_full;
+    spec.over_limit = !waits && (i == 0 ? over_limit : limits_.is_over_limit(caller, row));
+    limits_.add_pending(row, {.held = spec.held || spec.over_limit, .waits = waits}, bytes);
+    made.jobs.emplace_back(row, spec);
+  }
+  if (made.array) made.array->first = made.jobs.front().first.id;
+  return made;
+}
+
+// All in one transaction; the first is answered for all.
+void JobService::post(NewJobs made, const http::IdempotencyKey& idempotency,
                       const Reply<http::ApiHandlers::Submitted>& reply) {
-  const std::uint64_t id = row.id;
-  const std::pair<std::uint32_t, std::string> key(row.uid, idempotency.key);
+  const store::JobRow& first = made.jobs.front().first;
+  http::ApiHandlers::Submitted submitted{.id = made.array ? made.array->id : first.id,
+                                         .move = made.move};
+  if (made.array) submitted.array = {.first = first.id, .count = made.jobs.size()};
+  const std::pair<std::uint32_t, std::string> key(first.uid, idempotency.key);
   if (!idempotency.key.empty())
     pending_submissions_[key] = {.fingerprint = idempotency.fingerprint, .repeats = {}};
-  const std::optional<std::uint16_t> port = row.port;
-  if (port) pending_ports_[*port] = id;
-  const store::SubmissionRow submission{.uid = row.uid,
+  const std::optional<std::uint16_t> port = first.port;
+  if (port) pending_ports_[*port] = first.id;
+  const store::SubmissionRow submission{.uid = first.uid,
                                         .key = idempotency.key,
                                         .fingerprint = idempotency.fingerprint,
-                                        .job = id,
-                                        .wall = row.submitted};
-  engine_.post(Input{
-      .event = core::JobSubmitted{spec},
-      .edit_rows =
-          [row = std::move(row), submission](JobTable& records) {
-            records.put(row);
-            if (!submission.key.empty()) records.put(submission);
-          },
-      .done =
-          [this, reply, id, key, port, move](const Result<void>& result) {
-            if (!result) limits_.remove_pending(id);
-            if (port) pending_ports_.erase(*port);
-            const auto answer = [&](bool repeated) -> Answer<http::ApiHandlers::Submitted> {
-              if (result) {
-                return http::ApiHandlers::Submitted{.id = id, .replayed = repeated, .move = move};
-              }
-              return std::unexpected(unavailable(result.error().message));
-            };
-            const PendingSubmission pending = std::exchange(pending_submissions_[key], {});
-            pending_submissions_.erase(key);
-            reply(answer(false));
-            for (const auto& repeat : pending.repeats) repeat(answer(true));
-          },
-      .may_be_refused = true});
-  if (failure.empty()) return;
-  Input end = Dependencies::cancellation_of(id, failure);
-  end.may_be_refused = true;
-  end.joined = true;
-  engine_.post(std::move(end));
+                                        .job = submitted.id,
+                                        .wall = first.submitted};
+  const auto done = [this, reply, key, port, submitted](const Result<void>& result) {
+    if (port) pending_ports_.erase(*port);
+    const auto answer = [&](bool repeated) -> Answer<http::ApiHandlers::Submitted> {
+      if (!result) return std::unexpected(unavailable(result.error().message));
+      http::ApiHandlers::Submitted made_now = submitted;
+      made_now.replayed = repeated;
+      return made_now;
+    };
+    const PendingSubmission pending = std::exchange(pending_submissions_[key], {});
+    pending_submissions_.erase(key);
+    reply(answer(false));
+    for (const auto& repeat : pending.repeats) repeat(answer(true));
+  };
+  for (std::size_t i = 0; i < made.jobs.size(); ++i) {
+    const std::uint64_t id = made.jobs[i].first.id;
+    post_submission(made, i, submission, i == 0 ? done : std::function<void(Result<void>)>());
+    if (made.failure.empty()) continue;
+    Input end = Dependencies::cancellation_of(id, made.failure);
+    end.may_be_refused = true;
+    end.joined = true;
+    engine_.post(std::move(end));
+  }
+}
+
+void JobService::post_submission(NewJobs& made, std::size_t i,
+                                 const store::SubmissionRow& submission,
+                                 std::function<void(const Result<void>&)> done) {
+  auto& [row, spec] = made.jobs[i];
+  const std::uint64_t id = row.id;
+  std::function<void(JobTable&)> edit = [row = std::move(row)](JobTable& records) {
+    records.put(row);
+  };
+  if (i == 0) {
+    edit = [put_job = std::move(edit), submission, array = made.array](JobTable& records) {
+      if (array) records.put(*array);
+      put_job(records);
+      if (!submission.key.empty()) records.put(submission);
+    };
+  }
+  engine_.post(Input{.event = core::JobSubmitted{spec},
+                     .edit_rows = std::move(edit),
+                     .done =
+                         [this, id, done = std::move(done)](const Result<void>& result) {
+                           if (!result) limits_.remove_pending(id);
+                           if (done) done(result);
+                         },
+                     .may_be_refused = true,
+                     .joined = i > 0});
 }
 
 // A key that was used before: replies with the same job, also while that is not durable yet.
@@ -200,7 +258,9 @@ bool JobService::answer_if_repeated(const Caller& caller, const http::Idempotenc
 
 http::ApiHandlers::Submitted JobService::replayed(std::uint64_t job) const {
   http::ApiHandlers::Submitted before{.id = job, .replayed = true};
-  const auto row = engine_.store().job(job);
+  const auto array = engine_.store().array(job);
+  if (array && *array) before.array = {.first = (*array)->first, .count = (*array)->tasks};
+  const auto row = engine_.store().job(before.array ? before.array->first : job);
   if (!row || !*row) return before;
   boost::system::error_code bad;
   const boost::json::value document = boost::json::parse((*row)->request, bad);

@@ -29,6 +29,7 @@ bool is_wanted(const store::JobRow& row, const http::JobFilter& filter) {
          (!filter.state || api::name_of(*filter.state) == row.state) &&
          (!filter.name || *filter.name == row.name) &&
          (!filter.profile || *filter.profile == row.profile) &&
+         (!filter.array || *filter.array == row.array) &&
          (!filter.before || row.id < *filter.before) && (!filter.label || has(row, *filter.label));
 }
 
@@ -82,8 +83,11 @@ void JobService::jobs(const Caller& caller, const http::JobFilter& filter,
     reply(outlines(caller, found));
     return;
   }
-  store::FinishedJobFilter wanted{
-      .user = filter.user, .profile = filter.profile, .name = filter.name, .uid = only};
+  store::FinishedJobFilter wanted{.user = filter.user,
+                                  .profile = filter.profile,
+                                  .name = filter.name,
+                                  .uid = only,
+                                  .array = filter.array};
   if (filter.label) {
     wanted.label = filter.label->name;
     wanted.label_value = filter.label->value;

@@ -39,6 +39,10 @@ std::string why_missing(const store::GpuRow& row) {
 api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
   api::JobView view;
   view.id = row.id;
+  if (row.array != 0) {
+    view.array = row.array;
+    view.array_index = row.array_index;
+  }
   view.user = row.user;
   view.uid = row.uid;
   view.request.name = row.name;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "api/array_spec.hpp"
 #include "api/event.hpp"
 #include "api/explanation.hpp"
 #include "api/history.hpp"
@@ -62,6 +63,7 @@ struct JobFilter {
   std::optional<std::string> name;
   std::optional<std::string> profile = {};
   std::optional<LabelFilter> label = {};
+  std::optional<std::uint64_t> array = {};   // only its tasks
   std::optional<std::uint64_t> before = {};  // only IDs below this one: the next page
   std::size_t limit = kMaxPageSize;
 };
@@ -116,6 +118,8 @@ struct LogSource {
 // The state a wait is for. kRunning is also satisfied by a job that has finished already.
 enum class WaitFor : std::uint8_t { kRunning, kEnded };
 
+enum class ArrayAction : std::uint8_t { kCancel, kHold, kRelease };
+
 enum class GpuAction : std::uint8_t { kCordon, kUncordon, kDrain };
 
 struct ApiHandlers {
@@ -139,6 +143,12 @@ struct ApiHandlers {
     std::uint64_t id = 0;
     bool replayed = false;  // the job existed already: a repeated request with the same key
     std::optional<api::MoveMethod> move = {};  // how it may be moved; nullopt: not known any more
+    // Of an array, whose ID `id` is: its first job and the number of tasks.
+    struct Tasks {
+      std::uint64_t first = 0;
+      std::uint64_t count = 0;
+    };
+    std::optional<Tasks> array = {};
   };
   // Replies once the job is durable.
   std::function<void(const Caller&, const api::JobRequest&, const IdempotencyKey&,
@@ -147,6 +157,12 @@ struct ApiHandlers {
   // Replies with the newest jobs that match, ordered by ID.
   std::function<void(const Caller&, const JobFilter&, Reply<std::vector<api::JobView>>)> jobs;
   std::function<Answer<api::JobView>(const Caller&, std::uint64_t id)> job;
+  std::function<Answer<api::ArrayView>(const Caller&, std::uint64_t id)> array;
+  // Changes the tasks of an array that have these indices (nullopt: all) and to which the action
+  // applies, all in one transaction; an error if there are none.
+  std::function<void(const Caller&, std::uint64_t id, ArrayAction,
+                     const std::optional<api::ArrayIndices>&, Reply<api::ArrayView>)>
+      change_array;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> cancel;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> hold;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> release;

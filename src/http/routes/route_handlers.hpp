@@ -22,6 +22,11 @@ Outcome post_release(const ApiHandlers& handlers, const Request& request);
 Outcome post_signal(const ApiHandlers& handlers, const Request& request);
 Outcome get_wait(const ApiHandlers& handlers, const Request& request);
 Outcome get_logs(const ApiHandlers& handlers, const Request& request);
+// routes_arrays.cpp
+Outcome get_array(const ApiHandlers& handlers, const Request& request);
+Outcome post_array_cancel(const ApiHandlers& handlers, const Request& request);
+Outcome post_array_hold(const ApiHandlers& handlers, const Request& request);
+Outcome post_array_release(const ApiHandlers& handlers, const Request& request);
 // routes_moves.cpp
 Outcome post_move(const ApiHandlers& handlers, const Request& request);
 Outcome get_defrag(const ApiHandlers& handlers, const Request& request);

@@ -24,6 +24,10 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/jobs/{id}/move", post_move, Needs::kWrite},
     {"GET", "/v1/jobs/{id}/wait", get_wait, Needs::kRead, DurabilityNeed::kJob},
     {"GET", "/v1/jobs/{id}/logs", get_logs, Needs::kRead, DurabilityNeed::kJob},
+    {"GET", "/v1/arrays/{id}", get_array, Needs::kRead},
+    {"POST", "/v1/arrays/{id}/cancel", post_array_cancel, Needs::kWrite},
+    {"POST", "/v1/arrays/{id}/hold", post_array_hold, Needs::kWrite},
+    {"POST", "/v1/arrays/{id}/release", post_array_release, Needs::kWrite},
     {"GET", "/v1/explain/{id}", get_explanation, Needs::kRead},
     {"GET", "/v1/what-if", get_what_if, Needs::kRead},
     {"POST", "/v1/leases", post_lease, Needs::kWrite, DurabilityNeed::kNothing},
@@ -87,6 +91,7 @@ std::optional<std::uint64_t> parse_id(std::string_view text) {
 // Returns the kind of object that {id} of the pattern identifies.
 std::string_view noun_of(const Route& route) {
   if (route.pattern.starts_with("/v1/gpus")) return "gpu";
+  if (route.pattern.starts_with("/v1/arrays")) return "array";
   if (route.pattern.starts_with("/v1/leases")) return "lease";
   if (route.pattern.starts_with("/v1/tokens")) return "token";
   if (route.pattern.starts_with("/v1/node/orphans")) return "orphan";

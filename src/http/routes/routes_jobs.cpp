@@ -33,8 +33,8 @@ Result<LabelFilter> label_in(const std::string& text) {
 }
 
 Result<JobFilter> filter_in(const Query& query) {
-  if (auto ok =
-          query.allow_only({"all", "user", "state", "name", "profile", "label", "limit", "before"});
+  if (auto ok = query.allow_only(
+          {"all", "user", "state", "name", "profile", "label", "array", "limit", "before"});
       !ok) {
     return std::unexpected(ok.error());
   }
@@ -57,6 +57,9 @@ Result<JobFilter> filter_in(const Query& query) {
     }
     filter.all = filter.all || is_terminal(*filter.state);
   }
+  const auto array = query.number("array", std::numeric_limits<std::uint64_t>::max());
+  if (!array) return std::unexpected(array.error());
+  filter.array = *array;
   const auto before = query.number("before", std::numeric_limits<std::uint64_t>::max());
   if (!before) return std::unexpected(before.error());
   filter.before = *before;
@@ -65,7 +68,7 @@ Result<JobFilter> filter_in(const Query& query) {
 
 std::string next_page(const Query& query, std::uint64_t before) {
   std::string target = "/v1/jobs?";
-  for (const char* name : {"all", "user", "state", "name", "profile", "label", "limit"}) {
+  for (const char* name : {"all", "user", "state", "name", "profile", "label", "array", "limit"}) {
     if (const auto value = query.text(name)) {
       target += cat(name, '=', percent_encoded(*value), '&');
     }
@@ -176,10 +179,14 @@ Outcome post_job(const ApiHandlers& handlers, const Request& request) {
       }
       json::value move;
       if (made->move) move = api::name_of(*made->move);
-      Response response = json_response(json::object{{"id", made->id}, {"move", std::move(move)}},
-                                        made->replayed ? 200 : 201);
-      response.headers.emplace_back("Location", cat("/v1/jobs/", made->id));
-      response.what = cat("job=", made->id);
+      json::object body{{"id", made->id}, {"move", std::move(move)}, {"array", nullptr}};
+      if (made->array) {
+        body["array"] = {{"first", made->array->first}, {"tasks", made->array->count}};
+      }
+      Response response = json_response(std::move(body), made->replayed ? 200 : 201);
+      response.headers.emplace_back("Location",
+                                    cat(made->array ? "/v1/arrays/" : "/v1/jobs/", made->id));
+      response.what = cat(made->array ? "array=" : "job=", made->id);
       if (made->replayed) response.headers.emplace_back("Idempotency-Replayed", "true");
       respond(std::move(response));
     });
