@@ -24,7 +24,7 @@ enum class JobKind : std::uint8_t {
   kService,
   kLease,  // in views only; see lease.hpp
 };
-enum class Restart : std::uint8_t { kNever, kOnFailure, kAlways };
+enum class Restart : std::uint8_t { kNever, kOnFailure, kAlways, kOnNodeFault };
 
 // How the readiness of a service is detected.
 struct Probe {

@@ -7,7 +7,8 @@
 namespace tangram::api {
 
 inline constexpr std::array<std::string_view, 3> kKindNames = {"batch", "service", "lease"};
-inline constexpr std::array<std::string_view, 3> kRestartNames = {"never", "on-failure", "always"};
+inline constexpr std::array<std::string_view, 4> kRestartNames = {"never", "on-failure", "always",
+                                                                  "on-node-fault"};
 inline constexpr std::array<std::string_view, 4> kProbeNames = {"none", "tcp", "http", "command"};
 inline constexpr std::array<std::string_view, 3> kEndpointNames = {"none", "tcp", "http"};
 inline constexpr std::array<std::string_view, 3> kMoveNames = {"never", "replica", "checkpoint"};

@@ -47,6 +47,7 @@ struct JobExited {
   JobId job;
   RunId run;
   bool success = false;
+  bool node_fault = false;  // it failed through no fault of its own
 };
 struct TrafficSwitched {  // new traffic goes to this run
   JobId job;
@@ -124,11 +125,16 @@ struct TuningChanged {
   Policies policies;  // those that the tuning names; looked up by the body
 };
 struct WakeUp {};
+// By a user or an operator: its run is stopped, and it is queued again in its order of submission.
+// Only a starting or running batch job that does not move; else ignored.
+struct JobRequeued {
+  JobId job;
+};
 
 using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobReleased, JobReady, JobExited,
                            TrafficSwitched, TrafficDrained, InstanceCreated, InstanceDestroyed,
                            ActionFailed, GpuAdded, GpuHealth, ForeignSeen, ForeignGone,
                            InstanceQuarantined, QuarantineEnded, GpuCordoned, GpuUncordoned,
-                           GpuDrained, MoveRequested, TuningChanged, WakeUp>;
+                           GpuDrained, MoveRequested, TuningChanged, WakeUp, JobRequeued>;
 
 }  // namespace tangram::core

@@ -19,7 +19,12 @@ enum class JobKind : std::uint8_t {
   kLease,    // an instance for a process that someone else starts
 };
 
-enum class Restart : std::uint8_t { kNever, kOnFailure, kAlways };
+enum class Restart : std::uint8_t {
+  kNever,
+  kOnFailure,
+  kAlways,
+  kOnNodeFault,  // only after a failure that was not the job's: its GPU, instance or shim was lost
+};
 
 struct JobSpec {
   JobId id;
@@ -107,6 +112,7 @@ struct Job {
   bool cancelled = false;
   bool ending = false;     // over once the last replica is gone
   bool failed = false;     // what "over" will say
+  bool requeued = false;   // queued again once its run has ended
   std::uint8_t holds = 0;  // HoldCause bits
   Restart restart = Restart::kNever;
   std::uint16_t restarts = 0;

@@ -87,7 +87,8 @@ std::string_view name_of(ActionKind kind) {
 }
 
 std::string_view name_of(Restart restart) {
-  static constexpr std::array<std::string_view, 3> kWords{"never", "on-failure", "always"};
+  static constexpr std::array<std::string_view, 4> kWords{"never", "on-failure", "always",
+                                                          "on-node-fault"};
   return pick(kWords, restart);
 }
 

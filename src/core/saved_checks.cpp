@@ -82,7 +82,7 @@ Result<void> check_gpu(const SavedGpu& gpu, std::size_t number, Partitioning par
 
 bool known_words(const Job& job) {
   return job.kind <= JobKind::kLease && job.phase <= JobPhase::kStopping &&
-         job.restart <= Restart::kAlways && job.move_kind <= MoveKind::kRequested &&
+         job.restart <= Restart::kOnNodeFault && job.move_kind <= MoveKind::kRequested &&
          job.move <= MovePhase::kRollingBack && job.holds <= kAllHolds;
 }
 

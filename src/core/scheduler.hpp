@@ -77,12 +77,13 @@ class Scheduler {
   void on(const JobHeld& e);
   void on(const JobReleased& e);
   void on(const JobReady& e);
+  void on(const JobRequeued& e);
   void on(const JobExited& e);
   void start(JobSlot s, Replica& replica);
   void stop(JobSlot s, Replica& replica);
   void stop_again(JobId id, RunId run);
-  void main_gone(JobSlot s, bool success);
-  void end_or_restart(JobSlot s, bool success);
+  void main_gone(JobSlot s, bool success, bool node_fault);
+  void end_or_restart(JobSlot s, bool success, bool node_fault = false);
   void finish(JobSlot s, JobNews news);
   void requeue(JobSlot s);
   void create_failed_for(JobSlot s, GpuId gpu, std::uint8_t start);

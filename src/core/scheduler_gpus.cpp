@@ -103,7 +103,7 @@ void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
   if (main_lost) {
     job.main = {.gpu = gpu};
     if (!replica_lost) {
-      main_gone(s, false);
+      main_gone(s, false, true);
       return;
     }
   }
@@ -112,7 +112,7 @@ void Scheduler::lose_replica_of(JobSlot s, GpuId gpu) {
   if (job.main.run == kNoRun) {
     job.failed = job.failed || !job.ending;
     close_move(s, MoveNews::kRolledBack);
-    end_or_restart(s, !job.failed);
+    end_or_restart(s, !job.failed, true);
     return;
   }
   replica_gone(s);

@@ -70,6 +70,19 @@ void Scheduler::on(const JobCancelled& e) {
   update_flags(s);
 }
 
+void Scheduler::on(const JobRequeued& e) {
+  const JobSlot s = node_.find_job(e.job);
+  if (s == kNoJob) return;
+  const Job& now = look(s);
+  const bool has_run = now.phase == JobPhase::kStarting || now.phase == JobPhase::kRunning;
+  if (!has_run || now.kind != JobKind::kBatch || now.moving() || now.ending) return;
+  Job& job = node_.job(s);
+  job.requeued = true;
+  stop(s, job.main);
+  job.phase = JobPhase::kStopping;
+  update_flags(s);
+}
+
 void Scheduler::start(JobSlot s, Replica& replica) {
   const Job& job = node_.job(s);
   replica.run = RunId(next_run_++);
@@ -120,7 +133,7 @@ void Scheduler::on(const JobExited& e) {
     const Replica gone = job.main;
     job.main = {.gpu = gone.gpu};
     release(gone);
-    main_gone(s, e.success);
+    main_gone(s, e.success, e.node_fault);
   } else if (job.replica.run == e.run) {
     release(job.replica);
     replica_gone(s, e.success);
@@ -128,12 +141,12 @@ void Scheduler::on(const JobExited& e) {
 }
 
 // The original's process is gone; its instance is idle (or its GPU lost).
-void Scheduler::main_gone(JobSlot s, bool success) {
+void Scheduler::main_gone(JobSlot s, bool success, bool node_fault) {
   Job& job = node_.job(s);
   switch (job.move) {
     case MovePhase::kNone:
       to_plan_.insert(job.main.gpu.value(), node_.gpu_count());
-      end_or_restart(s, job.ending ? !job.failed : success);
+      end_or_restart(s, job.ending ? !job.failed : success, node_fault);
       return;
     case MovePhase::kStopping:  // as it should be
       take_over(s, MoveNews::kDone);
@@ -162,12 +175,15 @@ void Scheduler::main_gone(JobSlot s, bool success) {
   if (job.move != MovePhase::kRollingBack) roll_back(s);
 }
 
-void Scheduler::end_or_restart(JobSlot s, bool success) {
+void Scheduler::end_or_restart(JobSlot s, bool success, bool node_fault) {
   Job& job = node_.job(s);
-  const bool wanted =
-      job.restart == Restart::kAlways || (job.restart == Restart::kOnFailure && !success);
+  const bool wanted = job.restart == Restart::kAlways ||
+                      (job.restart == Restart::kOnFailure && !success) ||
+                      (job.restart == Restart::kOnNodeFault && !success && node_fault);
   if (job.cancelled) {
     finish(s, JobNews::kCancelled);
+  } else if (job.requeued) {
+    requeue(s);
   } else if (wanted && (success || job.restarts < job.max_restarts)) {
     job.restarts = success ? std::uint16_t{0} : static_cast<std::uint16_t>(job.restarts + 1);
     requeue(s);
@@ -184,6 +200,7 @@ void Scheduler::requeue(JobSlot s) {
   job.main = {};
   job.ending = false;
   job.failed = false;
+  job.requeued = false;
   job.cooldown_until = {};  // starts over
   enqueue(s);
   report(job, JobNews::kRequeued);

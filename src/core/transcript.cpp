@@ -90,11 +90,13 @@ struct EventText {
   std::string operator()(const JobReleased& e) const {
     return cat(job(e.job), release_text(e.cause));
   }
+  std::string operator()(const JobRequeued& e) const { return job(e.job) + " requeued"; }
   std::string operator()(const JobReady& e) const {
     return cat(run(e.run), " of ", job(e.job), " ready");
   }
   std::string operator()(const JobExited& e) const {
-    return cat(run(e.run), " of ", job(e.job), " exited with ", e.success ? "success" : "failure");
+    return cat(run(e.run), " of ", job(e.job), " exited with ", e.success ? "success" : "failure",
+               e.node_fault ? " of the node" : "");
   }
   std::string operator()(const TrafficSwitched& e) const {
     return cat("traffic of ", job(e.job), " switched to ", run(e.run));

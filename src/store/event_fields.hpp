@@ -30,7 +30,7 @@ void fields(V& v, X& x) {
   v("stop_grace_us", x.spec.stop_grace);
   v("gpu_model", x.spec.gpu_model);
 }
-template <class V, Of<core::JobCancelled> X>
+template <class V, OneOf<core::JobCancelled, core::JobRequeued> X>
 void fields(V& v, X& x) {
   v("job", x.job);
 }
@@ -49,6 +49,7 @@ void fields(V& v, X& x) {
   v("job", x.job);
   v("run", x.run);
   v("success", x.success);
+  v("node_fault", x.node_fault);
 }
 template <class V, Of<core::TrafficDrained> X>
 void fields(V& v, X& x) {

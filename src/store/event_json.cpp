@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kKinds{
     "instance-created", "instance-destroyed", "action-failed",    "gpu-added",
     "gpu-health",       "foreign-seen",       "foreign-gone",     "instance-quarantined",
     "quarantine-ended", "gpu-cordoned",       "gpu-uncordoned",   "gpu-drained",
-    "move-asked",       "tuning-changed",     "wake-up"};
+    "move-asked",       "tuning-changed",     "wake-up",          "job-requeued"};
 
 void write(FieldWriter& v, const core::GpuAdded& x) {
   v("model", text::to_toml(x.model->spec()));

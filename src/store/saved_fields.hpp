@@ -35,6 +35,7 @@ void fields(V& v, X& saved) {
   v("cancelled", x.cancelled);
   v("ending", x.ending);
   v("failed", x.failed);
+  v("requeued", x.requeued);
   v("holds", x.holds);
   v("restart", x.restart);
   v("restarts", x.restarts);

@@ -24,8 +24,8 @@ template <>
 inline constexpr std::array<std::string_view, 3> kStoredNames<core::JobKind>{"batch", "service",
                                                                              "lease"};
 template <>
-inline constexpr std::array<std::string_view, 3> kStoredNames<core::Restart>{"never", "on-failure",
-                                                                             "always"};
+inline constexpr std::array<std::string_view, 4> kStoredNames<core::Restart>{
+    "never", "on-failure", "always", "on-node-fault"};
 template <>
 inline constexpr std::array<std::string_view, 6> kStoredNames<core::JobPhase>{
     "held", "queued", "placed", "starting", "running", "stopping"};

@@ -301,6 +301,7 @@ void call_jobs(Node& node, CheckedApi& api, const Jobs& jobs) {
   api.call("POST", "/v1/jobs/{id}/release", other + "/release", 202);
   api.call("POST", "/v1/jobs/{id}/hold", it + "/hold", 409);
   api.call("POST", "/v1/jobs/{id}/release", it + "/release", 409);
+  api.call("POST", "/v1/jobs/{id}/requeue", other + "/requeue", 409);
   api.call("POST", "/v1/jobs/{id}/signal", it + "/signal", 204, json::object{{"signal", "CONT"}});
   api.call("POST", "/v1/jobs/{id}/signal", it + "/signal", 400, json::object{{"signal", "LOUD"}});
   api.call("POST", "/v1/jobs/{id}/signal", other + "/signal", 409, json::object{{"signal", 15}});
@@ -308,6 +309,8 @@ void call_jobs(Node& node, CheckedApi& api, const Jobs& jobs) {
   api.call("GET", "/v1/jobs/{id}/wait", it + "/wait?timeout=10ms", 204);
   api.call("GET", "/v1/jobs/{id}/wait", it + "/wait?for=ever", 400);
   api.call("GET", "/v1/jobs/{id}/logs", it + "/logs?stream=both", 400);
+  api.call("POST", "/v1/jobs/{id}/requeue", it + "/requeue", 202);
+  node.await(job, "running");
   api.call("POST", "/v1/jobs/{id}/cancel", other + "/cancel", 202);
   node.await(waiting, "over");
   api.call("POST", "/v1/jobs/{id}/cancel", other + "/cancel", 409);

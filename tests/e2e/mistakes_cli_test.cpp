@@ -42,8 +42,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "--tail: -5 is out of range (0 to 1000000000); see `tangram logs --help`"},
         Mistake{
             submitted({"--restart", "sometimes"}),
-            "--restart: invalid value 'sometimes', expected one of never, on-failure, always; see "
-            "`tangram submit --help`"},
+            "--restart: invalid value 'sometimes', expected one of never, on-failure, always, "
+            "on-node-fault; see `tangram submit --help`"},
         Mistake{{"history", "--limit", "0"},
                 "--limit: 0 is out of range (1 to 1000000); see `tangram history --help`"},
         Mistake{{"--socket", "x", "ps"},

@@ -34,6 +34,7 @@ const Commands::Row Commands::kRows[] = {
     {"gpu", &Commands::gpu},
     {"submit", &Commands::submit},
     {"cancel", &Commands::cancel},
+    {"requeue", &Commands::requeue},
     {"hold", &Commands::hold},
     {"release", &Commands::release},
     {"exit", &Commands::exit},
@@ -168,6 +169,7 @@ Result<void> Commands::submit(Words& words) {
   if (words.take("lease")) spec.kind = core::JobKind::kLease;
   if (words.take("pinned")) spec.movable = false;
   if (words.take("restart on-failure")) spec.restart = core::Restart::kOnFailure;
+  if (words.take("restart on-node-fault")) spec.restart = core::Restart::kOnNodeFault;
   if (words.take("restart always")) spec.restart = core::Restart::kAlways;
   if (words.take("held")) spec.held = true;
   if (words.take("over limit")) spec.over_limit = true;
@@ -182,6 +184,13 @@ Result<void> Commands::cancel(Words& words) {
   if (!id) return std::unexpected(id.error());
   if (auto ok = words.end(); !ok) return ok;
   return world_.send(core::JobCancelled{*id});
+}
+
+Result<void> Commands::requeue(Words& words) {
+  const auto id = job_id(words);
+  if (!id) return std::unexpected(id.error());
+  if (auto ok = words.end(); !ok) return ok;
+  return world_.send(core::JobRequeued{*id});
 }
 
 // "move job 1" or "move job 1 to gpu 0 at 6", with "as owner" at the end

@@ -28,6 +28,7 @@ class Commands {
   Result<void> wake(Words& words);
   Result<void> tune(Words& words);
   Result<void> cancel(Words& words);
+  Result<void> requeue(Words& words);
   static core::HoldCause hold_cause(Words& words);
   Result<void> hold(Words& words);
   Result<void> release(Words& words);

@@ -189,7 +189,7 @@ void build(CLI::App& root, Command& command) {
   Verb app(&root);
   add_group(app, command, "Jobs",
             {add_run, add_submit, add_ps, add_show, add_logs, add_wait, add_cancel, add_signal,
-             add_hold, add_release, add_explain, add_what_if, add_move, add_lease});
+             add_hold, add_release, add_requeue, add_explain, add_what_if, add_move, add_lease});
   add_group(app, command, "Node",
             {add_status, add_gpus, add_top, add_events, add_history, add_usage, add_cordon,
              add_uncordon, add_drain, add_defrag, add_tune, add_token, add_orphan, add_store});

@@ -69,6 +69,7 @@ void add_gpus(Verb& app, Command& command);
 void add_status(Verb& app, Command& command);
 void add_hold(Verb& app, Command& command);
 void add_release(Verb& app, Command& command);
+void add_requeue(Verb& app, Command& command);
 void add_explain(Verb& app, Command& command);
 void add_what_if(Verb& app, Command& command);
 void add_events(Verb& app, Command& command);

@@ -1,5 +1,5 @@
-// `tangram cancel`, `tangram hold` and `tangram release`. All jobs are tried even if one fails; the
-// first error is reported at the end.
+// `tangram cancel`, `tangram hold`, `tangram release` and `tangram requeue`. All jobs are tried
+// even if one fails; the first error is reported at the end.
 #include <boost/json/array.hpp>
 
 #include "base/text.hpp"
@@ -49,11 +49,22 @@ Result<std::string> line_of(const JobWord& word, std::string_view action, Text t
   return cat("array ", word.id, ": ", action, " of ", count, count == 1 ? " task" : " tasks");
 }
 
+// Arrays replaced by the jobs of their tasks.
+Result<std::vector<JobWord>> words_of_tasks(http::Client& client,
+                                            const std::vector<JobWord>& words) {
+  const auto jobs = jobs_of(client, words);
+  if (!jobs) return std::unexpected(jobs.error());
+  std::vector<JobWord> tasks;
+  for (const std::uint64_t job : *jobs) tasks.push_back({.id = job});
+  return tasks;
+}
+
 Result<void> change(const JobChangeOptions& options, std::string_view action, Text text,
                     Command& command, Output& out) {
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto words = read_job_words(*client, options.jobs);
+  auto words = read_job_words(*client, options.jobs);
+  if (words && action == "requeue") words = words_of_tasks(*client, *words);
   if (!words) return std::unexpected(words.error());
   boost::json::array documents;
   for (const JobWord& word : *words) {
@@ -79,6 +90,10 @@ Result<void> hold(const JobChangeOptions& options, Command& command, Output& out
 }
 Result<void> release(const JobChangeOptions& options, Command& command, Output& out) {
   return change(options, "release", state_text, command, out);
+}
+
+Result<void> requeue(const JobChangeOptions& options, Command& command, Output& out) {
+  return change(options, "requeue", state_text, command, out);
 }
 
 Verb add_verb(Verb& app, Command& command, const char* name, const char* help,
@@ -108,6 +123,13 @@ void add_hold(Verb& app, Command& command) {
 void add_release(Verb& app, Command& command) {
   add_verb(app, command, "release", "Allow held jobs to start again", release)
       ->footer("Example:\n  tangram release 17");
+}
+
+void add_requeue(Verb& app, Command& command) {
+  add_verb(app, command, "requeue", "Stop running batch jobs and queue them again", requeue)
+      ->footer(
+          "Example:\n  tangram requeue 17\n"
+          "The job keeps its ID and the position of its submission in the queue.");
 }
 
 }  // namespace tangram::cli

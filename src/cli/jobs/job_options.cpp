@@ -76,9 +76,11 @@ void add_move_options(Verb& verb, JobOptions& o) {
 void add_limit_options(Verb& verb, JobOptions& o) {
   add_text(verb, "--grace", o.grace, "Time between SIGTERM and SIGKILL on stop, e.g. 30s", "TIME");
   verb.add_option("--restart", o.restart,
-                  "When to run the job again: never (the default), on-failure or always")
-      ->one_of({"never", "on-failure", "always"})
+                  "When to run the job again: never (the default), on-failure, always or "
+                  "on-node-fault (its GPU, instance or shim was lost, or the node rebooted)")
+      ->one_of({"never", "on-failure", "always", "on-node-fault"})
       ->option_text("WHEN");
+  verb.add_flag("--requeue", o.requeue, "Same as --restart on-node-fault")->excludes("--restart");
   verb.add_option("--max-restarts", o.max_restarts, "Maximum number of restarts (default: 3)")
       ->option_text("N");
   verb.add_option("--priority", o.priority,

@@ -27,6 +27,7 @@ struct JobOptions {
   bool stateless = false;
   bool clean_env = false;
   bool hold = false;
+  bool requeue = false;
 };
 
 void add_job_options(Verb& verb, JobOptions& options);

@@ -168,7 +168,7 @@ void set_texts(const JobOptions& o, json::object& job) {
   if (o.priority) job["priority"] = *o.priority;
   set("kind", o.service ? "service" : o.kind);
   set("grace", o.grace);
-  set("restart", o.restart);
+  set("restart", o.requeue ? "on-node-fault" : o.restart);
   set("time_limit", o.time_limit);
   set("memory", o.memory);
   set("array", o.array);

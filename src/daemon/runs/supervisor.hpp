@@ -181,7 +181,8 @@ class Supervisor {
   void on_running(const RunPtr& run, int pid);
   void on_link_closed(const RunPtr& run);
   void on_exit_record(const RunPtr& run, const api::ExitRecord& record);
-  void finish_run(const RunPtr& run, store::RunRow outcome, bool success);
+  // `node_fault`: it failed through no fault of the job.
+  void finish_run(const RunPtr& run, store::RunRow outcome, bool success, bool node_fault = false);
   void report_run_ended(const Run& run);
   void probe(const RunPtr& run);
   void on_probed(const RunPtr& run, const ProbeResult& result);

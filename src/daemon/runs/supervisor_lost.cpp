@@ -68,7 +68,7 @@ void Supervisor::on_killed(const RunPtr& run, const shim::KillResult& killed) {
   if (killed.all_gone) {
     store::RunRow outcome;
     outcome.reason = "shim lost";
-    report_if_resumed(run, [this, run, outcome] { finish_run(run, outcome, false); });
+    report_if_resumed(run, [this, run, outcome] { finish_run(run, outcome, false, true); });
     return;
   }
   set_reason(run, why_held(killed));

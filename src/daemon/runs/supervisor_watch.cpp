@@ -271,7 +271,8 @@ void Supervisor::on_exit_record(const RunPtr& run, const api::ExitRecord& record
   });
 }
 
-void Supervisor::finish_run(const RunPtr& run, store::RunRow outcome, bool success) {
+void Supervisor::finish_run(const RunPtr& run, store::RunRow outcome, bool success,
+                            bool node_fault) {
   if (run->phase == Run::Phase::kGone) return;
   if (!outcome.ended) outcome.ended = Clock::wall();  // the note may be made again, later
   run->phase = Run::Phase::kGone;
@@ -309,7 +310,7 @@ void Supervisor::finish_run(const RunPtr& run, store::RunRow outcome, bool succe
     job_row->reason = outcome.reason;
     if (outcome.started) job_row->started = outcome.started;
   };
-  core::Event event = core::JobExited{run->job, run->run, success};
+  core::Event event = core::JobExited{run->job, run->run, success, node_fault};
   if (run->is_port_taken && run->has_chosen_port) {
     event = core::ActionFailed{.kind = core::ActionKind::kStartJob,
                                .gpu = run->gpu,

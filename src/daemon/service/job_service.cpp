@@ -56,6 +56,8 @@ http::ApiHandlers JobService::handlers() {
   };
   handlers.release = [this](const Caller& caller, std::uint64_t id,
                             const Reply<api::JobView>& reply) { release(caller, id, reply); };
+  handlers.requeue = [this](const Caller& caller, std::uint64_t id,
+                            const Reply<api::JobView>& reply) { requeue(caller, id, reply); };
   handlers.signal = [this](const Caller& caller, std::uint64_t id, int number,
                            const Reply<void>& reply) { signal(caller, id, number, reply); };
   handlers.move = [this](const Caller& caller, std::uint64_t id,

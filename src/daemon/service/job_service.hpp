@@ -1,6 +1,6 @@
-// JobService: requests about jobs: submit, list, show, wait, logs, cancel, hold, release, signal
-// and move. It decides nothing about GPUs: it checks requests, posts inputs to the engine and reads
-// its rows. Used on the loop only.
+// JobService: requests about jobs: submit, list, show, wait, logs, cancel, hold, release, requeue,
+// signal and move. It decides nothing about GPUs: it checks requests, posts inputs to the engine
+// and reads its rows. Used on the loop only.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +75,7 @@ class JobService {
   void cancel(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void hold(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void release(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
+  void requeue(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply);
   void post_event(const Caller& caller, std::uint64_t id, core::Event event,
                   const Reply<api::JobView>& reply, std::function<void(JobTable&)> edit_rows = {});
   void signal(const Caller& caller, std::uint64_t id, int signal, const Reply<void>& reply);

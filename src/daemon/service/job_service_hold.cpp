@@ -1,4 +1,4 @@
-// See job_service.hpp: hold and release.
+// See job_service.hpp: hold, release and requeue.
 #include <utility>
 
 #include "base/text.hpp"
@@ -63,6 +63,29 @@ void JobService::release(const Caller& caller, std::uint64_t id, const Reply<api
   }
   limits_.prepare_release(id, core::kHoldUser);
   post_event(caller, id, core::JobReleased{core::JobId(id)}, reply);
+}
+
+void JobService::requeue(const Caller& caller, std::uint64_t id, const Reply<api::JobView>& reply) {
+  const auto row = find_active(caller, id, "requeue");
+  if (!row) {
+    reply(std::unexpected(row.error()));
+    return;
+  }
+  const auto state = api::find_state(row->state);
+  const bool runs = state == api::JobState::kStarting || state == api::JobState::kRunning;
+  if (!runs || row->kind != api::name_of(api::JobKind::kBatch)) {
+    reply(std::unexpected(
+        conflict(cat("job ", id, " is a ", row->kind, runs ? "" : cat(" job that is ", row->state),
+                     ": only a running batch job can be requeued."))));
+    return;
+  }
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(core::JobId(id));
+  if (slot != core::kNoJob && node.job(slot).moving()) {
+    reply(std::unexpected(conflict(cat("job ", id, " is being moved: requeue it afterwards."))));
+    return;
+  }
+  post_event(caller, id, core::JobRequeued{core::JobId(id)}, reply);
 }
 
 }  // namespace tangram::daemon

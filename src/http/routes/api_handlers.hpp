@@ -166,6 +166,7 @@ struct ApiHandlers {
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> cancel;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> hold;
   std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> release;
+  std::function<void(const Caller&, std::uint64_t id, Reply<api::JobView>)> requeue;
   std::function<void(const Caller&, std::uint64_t id, int signal, Reply<void>)> signal;
   // Replies once the move has begun and is durable; events report its outcome.
   std::function<void(const Caller&, std::uint64_t id, const api::MoveRequest&, Reply<api::JobView>)>

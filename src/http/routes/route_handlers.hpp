@@ -19,6 +19,7 @@ Outcome get_job(const ApiHandlers& handlers, const Request& request);
 Outcome post_cancel(const ApiHandlers& handlers, const Request& request);
 Outcome post_hold(const ApiHandlers& handlers, const Request& request);
 Outcome post_release(const ApiHandlers& handlers, const Request& request);
+Outcome post_requeue(const ApiHandlers& handlers, const Request& request);
 Outcome post_signal(const ApiHandlers& handlers, const Request& request);
 Outcome get_wait(const ApiHandlers& handlers, const Request& request);
 Outcome get_logs(const ApiHandlers& handlers, const Request& request);

@@ -20,6 +20,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/jobs/{id}/cancel", post_cancel, Needs::kWrite},
     {"POST", "/v1/jobs/{id}/hold", post_hold, Needs::kWrite},
     {"POST", "/v1/jobs/{id}/release", post_release, Needs::kWrite},
+    {"POST", "/v1/jobs/{id}/requeue", post_requeue, Needs::kWrite},
     {"POST", "/v1/jobs/{id}/signal", post_signal, Needs::kWrite},
     {"POST", "/v1/jobs/{id}/move", post_move, Needs::kWrite},
     {"GET", "/v1/jobs/{id}/wait", get_wait, Needs::kRead, DurabilityNeed::kJob},

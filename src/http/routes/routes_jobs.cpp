@@ -224,6 +224,10 @@ Outcome post_release(const ApiHandlers& handlers, const Request& request) {
   return change(handlers.release, request);
 }
 
+Outcome post_requeue(const ApiHandlers& handlers, const Request& request) {
+  return change(handlers.requeue, request);
+}
+
 Outcome post_signal(const ApiHandlers& handlers, const Request& request) {
   if (auto ok = request.query.allow_only({}); !ok) return bad_request(ok.error());
   const auto document = json_body(request);
