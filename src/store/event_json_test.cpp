@@ -50,7 +50,7 @@ std::vector<Event> one_of_each() {
           core::JobHeld{JobId(3), core::kHoldLimit},
           core::JobReleased{JobId(4), core::kHoldArray},
           core::JobReady{JobId(5), RunId(6)},
-          core::JobExited{JobId(7), RunId(8), true},
+          core::JobExited{JobId(7), RunId(8), true, true},
           core::TrafficSwitched{JobId(9), RunId(10)},
           core::TrafficDrained{JobId(11), RunId(12), RunId(13)},
           core::InstanceCreated{GpuId(14), InstanceId(15)},
@@ -69,7 +69,8 @@ std::vector<Event> one_of_each() {
           core::MoveRequested{
               .job = JobId(32), .anywhere = false, .gpu = GpuId(3), .start = 6, .restrained = true},
           core::TuningChanged{tuning, *policies::find_policies(tuning)},
-          core::WakeUp{}};
+          core::WakeUp{},
+          core::JobRequeued{JobId(45)}};
 }
 
 TEST(EventJson, EveryKindComesBackAsItWas) {
@@ -89,7 +90,8 @@ TEST(EventJson, EveryKindComesBackAsItWas) {
 // Checks the text itself, so that a field missing in both directions is noticed.
 TEST(EventJson, ContainsEveryField) {
   const std::vector<Event> events = one_of_each();
-  EXPECT_EQ(event_json(events[5]), R"({"v":1,"kind":"job-exited","job":7,"run":8,"success":true})");
+  EXPECT_EQ(event_json(events[5]),
+            R"({"v":1,"kind":"job-exited","job":7,"run":8,"success":true,"node_fault":true})");
   EXPECT_EQ(event_json(events[7]), R"({"v":1,"kind":"traffic-drained","job":11,"run":12,"to":13})");
   EXPECT_EQ(event_json(events[10]),
             R"({"v":1,"kind":"action-failed","action":"stop-job","gpu":17,"instance":18,)"

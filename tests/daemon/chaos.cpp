@@ -306,7 +306,7 @@ void Chaos::check_jobs() {
   std::map<std::string, json::object> known;
   const json::value jobs = node_.call("GET", "/v1/jobs?all=1");
   for (const auto& job : jobs.as_array()) {
-    if (job.at("kind") == "lease") continue;
+    if (job.at("request").at("kind") == "lease") continue;
     const std::string name(job.at("name").as_string());
     if (!known.emplace(name, job.as_object()).second) add_violation(cat(name, " exists twice"));
   }

@@ -323,7 +323,8 @@ void call_arrays(Node& node, CheckedApi& api) {
   const std::string it = cat("/v1/arrays/", array);
   api.call("GET", "/v1/arrays/{id}", it, 200);
   api.call("GET", "/v1/jobs", cat("/v1/jobs?array=", array), 200);
-  const auto after = json::array{json::object{{"job", array}, {"condition", "any"}}};
+  const auto after =
+      json::array{json::object{{"job", static_cast<std::int64_t>(array)}, {"condition", "any"}}};
   const auto waits = node.job_request("7g.40gb", "true", {{"after", after}});
   const std::uint64_t last = id_of(api.call("POST", "/v1/jobs", "/v1/jobs", 201, waits));
   api.call("GET", "/v1/explain/{id}", cat("/v1/explain/", last), 200);

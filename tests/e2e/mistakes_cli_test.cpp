@@ -40,10 +40,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "--tail: x is out of range (0 to 1000000000); see `tangram logs --help`"},
         Mistake{{"logs", "1", "--tail", "-5"},
                 "--tail: -5 is out of range (0 to 1000000000); see `tangram logs --help`"},
-        Mistake{
-            submitted({"--restart", "sometimes"}),
-            "--restart: invalid value 'sometimes', expected one of never, on-failure, always, "
-            "on-node-fault; see `tangram submit --help`"},
+        Mistake{submitted({"--restart", "sometimes"}),
+                "--restart: invalid value 'sometimes', expected one of never, on-failure, always, "
+                "on-node-fault; see `tangram submit --help`"},
         Mistake{{"history", "--limit", "0"},
                 "--limit: 0 is out of range (1 to 1000000); see `tangram history --help`"},
         Mistake{{"--socket", "x", "ps"},
