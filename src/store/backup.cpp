@@ -15,6 +15,7 @@
 #include "os/descriptor.hpp"
 #include "store/lock_file.hpp"
 #include "store/restore_scheduler.hpp"
+#include "store/schema.hpp"
 #include "store/sqlite_error.hpp"
 #include "store/store.hpp"
 
@@ -52,6 +53,24 @@ Result<void> verify(const std::string& path) {
   if (contents->fresh) return {};
   const auto scheduler = restore_scheduler(contents->scheduler);
   return scheduler ? Result<void>() : std::unexpected(scheduler.error());
+}
+
+// As verify(), but accepts a store of an older version if the file is undamaged: a daemon migrates
+// it at its start, or the older Tangram that made it uses it as it is (a downgrade).
+Result<void> verify_or_older(const std::string& path) {
+  auto good = verify(path);
+  if (good) return good;
+  try {
+    SQLite::Database db(path, SQLite::OPEN_READONLY, 5000);
+    const auto version = version_of(db, path);
+    if (!version || *version >= schema_in_use().version) return good;
+    if (db.execAndGet("PRAGMA quick_check(1)").getString() != "ok") {
+      return failed(cat("the backup ", path, " is damaged; choose another one"));
+    }
+    return {};
+  } catch (const SQLite::Exception&) {
+    return good;
+  }
 }
 
 }  // namespace
@@ -126,7 +145,7 @@ Result<std::string> restore_backup(const std::string& backup, const std::string&
   if (!fs::is_regular_file(backup, ignored)) {
     return not_found(cat("backup ", backup, ": not found"));
   }
-  if (const auto good = verify(backup); !good) return std::unexpected(good.error());
+  if (const auto good = verify_or_older(backup); !good) return std::unexpected(good.error());
   const auto lock = LockFile::take(store);
   if (!lock) return std::unexpected(lock.error());
   const std::string fresh = store + ".restored";

@@ -27,7 +27,8 @@ namespace tangram::store {
                                          bool replace);
 
 // Replaces the store by a backup; fails if a daemon uses the store. The previous store is kept as
-// STORE.replaced-TIME; returns that path, or "" if there was none.
+// STORE.replaced-TIME; returns that path, or "" if there was none. The backup may be of an older
+// version, e.g. the one that an upgrade made: it is not migrated.
 [[nodiscard]] Result<std::string> restore_backup(const std::string& backup,
                                                  const std::string& store);
 

@@ -243,5 +243,33 @@ TEST(Backup, IsRestoredUnlessADaemonRuns) {
               HasSubstr("not a database"));
 }
 
+// The way back after an upgrade: the older Tangram, to be installed next, reads the restored store.
+TEST(Backup, OfAnOlderVersionIsRestoredAsItIs) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  make(path);
+  ASSERT_TRUE(create_backup(path, folder.at("copy.db"), false));
+  const std::string older = cat("PRAGMA user_version = ", kOurs - 1);
+  SQLite::Database(folder.at("copy.db"), SQLite::OPEN_READWRITE).exec(older);
+  const auto kept = restore_backup(folder.at("copy.db"), path);
+  ASSERT_TRUE(kept) << kept.error().message;
+  SQLite::Database restored(path, SQLite::OPEN_READONLY);
+  EXPECT_EQ(restored.execAndGet("PRAGMA user_version").getInt(), kOurs - 1);
+  EXPECT_EQ(restored.execAndGet("SELECT count(*) FROM jobs").getInt(), 50);
+  EXPECT_THAT(why_not(*kept), HasSubstr("it opened"));
+}
+
+TEST(Backup, OfANewerVersionIsRefused) {
+  const Folder folder;
+  const std::string path = folder.at("tangram.db");
+  make(path);
+  ASSERT_TRUE(create_backup(path, folder.at("copy.db"), false));
+  const std::string newer = cat("PRAGMA user_version = ", kOurs + 1);
+  SQLite::Database(folder.at("copy.db"), SQLite::OPEN_READWRITE).exec(newer);
+  EXPECT_THAT(restore_backup(folder.at("copy.db"), path).error().message,
+              HasSubstr(cat("has version ", kOurs + 1)));
+  EXPECT_EQ(why_not(path), "it opened");
+}
+
 }  // namespace
 }  // namespace tangram::store

@@ -35,6 +35,10 @@ extern const char* const kToVersion7;
 // The schema of this version of Tangram.
 [[nodiscard]] const Schema& current_schema();
 
+// The schema that Store::open() uses: the current one, or, in programs built with
+// TANGRAM_REHEARSAL, one version later. Tests of upgrades install those as the next version.
+[[nodiscard]] const Schema& schema_in_use();
+
 // Creates an empty store at this path, atomically.
 [[nodiscard]] Result<void> create_store(const std::string& path, const Schema& schema);
 

@@ -12,7 +12,7 @@ Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() = default;
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path, const OpenOptions& options) {
-  auto impl = open_impl(path, options, current_schema());
+  auto impl = open_impl(path, options, schema_in_use());
   if (!impl) return std::unexpected(impl.error());
   return std::make_unique<Store>(*std::move(impl));
 }
