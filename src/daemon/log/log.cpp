@@ -1,9 +1,12 @@
 // See log.hpp.
 #include "daemon/log/log.hpp"
 
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -35,11 +38,40 @@ class JsonMessage : public spdlog::custom_flag_formatter {
   }
 };
 
+// The level as the journal expects it at the start of a line, e.g. "<4>"; see sd-daemon(3).
+class JournalLevel : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
+              spdlog::memory_buf_t& out) override {
+    constexpr std::array<char, spdlog::level::n_levels> kPriorities = {'7', '7', '6', '4',
+                                                                       '3', '2', '7'};
+    const std::array<char, 3> prefix = {'<', kPriorities.at(message.level), '>'};
+    out.append(prefix.data(), prefix.data() + prefix.size());
+  }
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JournalLevel>();
+  }
+};
+
+// Whether standard error is read by systemd's journal, which names the stream in JOURNAL_STREAM.
+bool writes_to_journal() {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat file{};
+  return stream != nullptr && ::fstat(STDERR_FILENO, &file) == 0 &&
+         cat(file.st_dev, ":", file.st_ino) == stream;
+}
+
+// The journal keeps time and level of a message itself; `journalctl -p warning` selects by level.
 std::unique_ptr<spdlog::formatter> make_formatter(bool json) {
+  const bool journal = writes_to_journal();
+  std::string pattern = "%Y-%m-%d %H:%M:%S.%e %-5l %v";
+  if (journal) pattern = "%v";
+  if (json) pattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})";
+  if (journal) pattern.insert(0, "%&");
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<JsonMessage>('*');
-  formatter->set_pattern(json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})"
-                              : "%Y-%m-%d %H:%M:%S.%e %-5l %v");
+  formatter->add_flag<JournalLevel>('&');
+  formatter->set_pattern(pattern);
   return formatter;
 }
 
@@ -90,7 +122,8 @@ void set_log_level(const std::string& level) { spdlog::set_level(spdlog::level::
 
 void print_failure(const std::string& message) {
   if (the_sink()) {
-    the_sink()->writer().write(cat("tangramd: ", message, "\n"));
+    const char* level = writes_to_journal() ? "<3>" : "";
+    the_sink()->writer().write(cat(level, "tangramd: ", message, "\n"));
   } else {
     std::fprintf(stderr, "tangramd: %s\n", message.c_str());
   }
