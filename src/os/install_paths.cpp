@@ -31,7 +31,9 @@ Result<std::string> emulated_library() {
   auto found =
       find_installed("emulator/libnvidia-ml.so.1", "lib/tangram/emulator/libnvidia-ml.so.1");
   if (!found) {
-    found.error().message += " Build it: cmake --build <folder> --target tangram_nvml.";
+    found.error().message +=
+        " Install the package tangram-emulator, or build it: cmake --build <folder> --target "
+        "tangram_nvml.";
   }
   return found;
 }

@@ -60,11 +60,19 @@ TEST_F(Installed, EveryFileThatTheGuideAndTheUnitNameExists) {
   EXPECT_GT(named.size(), 12U);
   for (const std::string& path : named) EXPECT_TRUE(fs::exists(below(path))) << path;
 
+  for (const char* name : {"tangramd", "tangram-mig", "tangram-drain", "tangram-backup"}) {
+    const std::string unit = read_text(below(cat("lib/systemd/system/", name, ".service")));
+    EXPECT_THAT(unit, Not(HasSubstr("@bindir"))) << name;
+    const auto programs = matches(unit, "(/opt/tangram/[^ \n]+)");
+    EXPECT_FALSE(programs.empty()) << name;
+    for (const std::string& program : programs) EXPECT_TRUE(fs::exists(at(program))) << program;
+  }
+  EXPECT_THAT(read_text(below("libexec/tangram/drain-node")),
+              HasSubstr("tangram=/opt/tangram/bin/tangram\n"));
   const std::string unit = read_text(below("lib/systemd/system/tangramd.service"));
   EXPECT_THAT(unit, Not(HasSubstr("@")));
-  const auto programs = matches(unit, "ExecStart=([^ \n]+)");
-  EXPECT_EQ(programs, std::set<std::string>{"/opt/tangram/bin/tangramd"});
-  for (const std::string& program : programs) EXPECT_TRUE(fs::exists(at(program))) << program;
+  EXPECT_EQ(matches(unit, "ExecStart=([^ \n]+)"),
+            std::set<std::string>{"/opt/tangram/bin/tangramd"});
   for (const std::string& page : matches(unit, R"(man:([a-z]+\(\d)\))")) {
     const std::string name = page.substr(0, page.find('('));
     EXPECT_TRUE(fs::exists(below(cat("share/man/man", page.back(), "/", name, ".", page.back()))))
