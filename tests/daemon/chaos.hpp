@@ -2,8 +2,9 @@
 // in which the daemon, shims and jobs are killed at random moments and the daemon is stopped for a
 // while, round after round. Each job records in a file that it ran or every step that it made, and
 // its exit code is fixed in advance; at the end the daemon's records are compared with both, and
-// with the driver's. Meanwhile a SlotObserver looks for instances that two jobs use. The same seed
-// draws the same operations; their timing differs.
+// with the driver's. Jobs are batch jobs, among them such that can be moved by their checkpoint and
+// install their handler late, and services. Meanwhile a SlotObserver checks what can be seen from
+// outside. The same seed draws the same operations; their timing differs.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,9 @@ struct ChaosResult {
   std::size_t daemon_stops = 0;         // SIGSTOP
   std::size_t moves = 0;                // requested and accepted
   std::size_t leases = 0;               // granted
-  std::size_t looks = 0;                // of the SlotObserver
+  std::size_t looks = 0;                // of the SlotObserver, at /proc,
+  std::size_t driver_looks = 0;         // at the driver
+  std::size_t api_looks = 0;            // and at the API
   std::vector<std::string> violations;  // empty: the test passed
 };
 

@@ -15,11 +15,11 @@ int main(int argc, char** argv) {
   std::printf(
       "\n%d rounds, seed %llu: %zu jobs acknowledged, %zu unanswered, %zu kills of the "
       "daemon, %zu of shims, %zu of jobs, %zu stops of the daemon, %zu moves, %zu leases, %zu "
-      "looks, "
-      "%zu violations\n",
+      "looks at /proc, %zu at the driver, %zu at the API, %zu violations\n",
       options.rounds, static_cast<unsigned long long>(options.seed), result.acknowledged,
       result.unanswered, result.daemon_kills, result.shim_kills, result.job_kills,
-      result.daemon_stops, result.moves, result.leases, result.looks, result.violations.size());
+      result.daemon_stops, result.moves, result.leases, result.looks, result.driver_looks,
+      result.api_looks, result.violations.size());
   for (const std::string& each : result.violations) std::printf("  %s\n", each.c_str());
   std::printf("repeat: %s %d %llu\n", argv[0], options.rounds,
               static_cast<unsigned long long>(options.seed));
