@@ -79,9 +79,10 @@ Mount mount_of(int folder) {
   return {status.stx_mnt_id, status.stx_dev_major, status.stx_dev_minor};
 }
 
+// AT_STATX_DONT_SYNC: a file system that hangs is not asked.
 bool is_mount_point(int folder) {
   struct statx status{};
-  return statx(folder, "", AT_EMPTY_PATH, 0, &status) == 0 &&
+  return statx(folder, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) == 0 &&
          (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
@@ -93,11 +94,21 @@ void unlock(int folder) {
   }
 }
 
+// A mount point is not opened (EBUSY): a user may have mounted a file system there that hangs. The
+// place is found first, which asks no file system, and what it is stays so whatever is mounted
+// later.
 Descriptor open_folder(int parent, const char* name) {
-  Descriptor folder(openat(parent, name, kFolder));
+  const Descriptor place(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!place.ok()) return Descriptor(-1);
+  if (is_mount_point(place.get())) {
+    errno = EBUSY;
+    return Descriptor(-1);
+  }
+  Descriptor folder(openat(place.get(), ".", kFolder));
   if (!folder.ok() && errno == EACCES) {
-    static_cast<void>(fchmodat(parent, name, S_IRWXU, AT_SYMLINK_NOFOLLOW));
-    folder = Descriptor(openat(parent, name, kFolder));
+    // By this name because fchmod() does not accept a place.
+    static_cast<void>(chmod(cat("/proc/self/fd/", place.get()).c_str(), S_IRWXU));
+    folder = Descriptor(openat(place.get(), ".", kFolder));
   }
   if (folder.ok()) unlock(folder.get());
   return folder;
@@ -218,7 +229,6 @@ Result<bool> remove_tree(const std::string& path, const RemoveLimits& limits) {
   if (!top.ok() && errno == ENOENT) return true;
   struct stat status{};
   if (!top.ok() || fstat(top.get(), &status) != 0) return system_failure("open", path, errno);
-  if (is_mount_point(top.get())) return system_failure("remove", path, EBUSY);
   {
     const FileSystemUser owner(status.st_uid, status.st_gid);
     if (!owner.is_right()) return failed(cat("cannot act as the owner of ", quoted(path), "."));

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "os/descriptor.hpp"
 #include "tests/support/os/folder.hpp"
+#include "tests/support/os/hung_mount.hpp"
 
 namespace tangram::os {
 namespace {
@@ -142,6 +143,26 @@ TEST(RemoveTree, HasOnlyTheRightsOfTheOwner) {
   EXPECT_THAT(removed.error().message, HasSubstr("Permission denied"));
   EXPECT_FALSE(base.has("tree/own"));
   EXPECT_TRUE(base.has("tree/of-root/file"));
+}
+
+// What a user mounts in a folder of theirs is neither entered nor waited for.
+TEST(RemoveTree, DoesNotWaitForAMountThatHangs) {
+  const Folder base;
+  base.write("tree/file", "x");
+  std::filesystem::create_directories(base.at("tree/below"));
+  const auto top = std::make_unique<testing::HungMount>(base.at("tree"), kNobody);
+  if (!top->is_mounted()) GTEST_SKIP() << "needs root and FUSE, to mount a file system that hangs";
+  const auto removed = remove_tree(base.at("tree"));
+  ASSERT_FALSE(removed);
+  EXPECT_THAT(removed.error().message, HasSubstr("busy"));
+}
+
+TEST(RemoveTree, DoesNotWaitForAMountBelowThatHangs) {
+  const Folder base;
+  base.write("tree/below/file", "x");
+  const testing::HungMount below(base.at("tree/below"), kNobody);
+  if (!below.is_mounted()) GTEST_SKIP() << "needs root and FUSE, to mount a file system that hangs";
+  EXPECT_FALSE(remove_tree(base.at("tree")));
 }
 
 }  // namespace

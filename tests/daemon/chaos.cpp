@@ -135,7 +135,7 @@ void Chaos::act_on_job() {
 
 void Chaos::act_on_gpu() {
   static constexpr const char* kVerbs[] = {"drain", "cordon", "uncordon", "uncordon", "uncordon"};
-  node_.try_call("POST", cat("/v1/gpus/", draw(2), "/", kVerbs[draw(5)]), std::nullopt);
+  node_.try_call("POST", cat("/v1/gpus/", draw(3), "/", kVerbs[draw(5)]), std::nullopt);
 }
 
 // Takes a lease, or releases the oldest one; some are never released and expire.
@@ -146,7 +146,7 @@ void Chaos::lease() {
     return;
   }
   const auto answer = node_.try_call(
-      "POST", "/v1/leases", json::object{{"profile", "1g.5gb"}, {"ttl", "3s"}, {"wait", "50ms"}});
+      "POST", "/v1/leases", json::object{{"profile", "1g.5gb"}, {"ttl", "3s"}, {"wait", "300ms"}});
   if (!answer) return;
   ++result_.leases;
   if (draw(4) != 0) leases_.push_back(answer->at("id").to_number<std::uint64_t>());

@@ -16,7 +16,7 @@ namespace json = boost::json;
 void Chaos::settle() {
   int code = 0;
   node_.tangram({"emulate", "fault", "clear"}, &code);
-  for (const int gpu : {0, 1}) node_.call("POST", cat("/v1/gpus/", gpu, "/uncordon"), 0);
+  for (const int gpu : {0, 1, 2}) node_.call("POST", cat("/v1/gpus/", gpu, "/uncordon"), 0);
   for (const Submission& each : submissions_) {
     if (each.id != 0) node_.try_call("POST", cat("/v1/jobs/", each.id, "/release"), std::nullopt);
   }

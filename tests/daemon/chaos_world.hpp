@@ -30,7 +30,7 @@ class Chaos {
   explicit Chaos(const ChaosOptions& options)
       : options_(options),
         random_(options.seed),
-        node_({.emulate = "2xA100-40GB", .config = "[device]\nobserve_every = \"200ms\"\n"}) {}
+        node_({.emulate = "3xA100-40GB", .config = "[device]\nobserve_every = \"200ms\"\n"}) {}
 
   ChaosResult run();
 

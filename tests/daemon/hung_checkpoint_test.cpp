@@ -1,8 +1,11 @@
 // A user whose checkpoint folder is on a file system that hangs (slow_files.cpp): neither the
 // daemon nor moves of other users wait for it.
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <unistd.h>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +13,7 @@
 #include "base/text.hpp"
 #include "node.hpp"
 #include "other_user.hpp"
+#include "tests/support/os/hung_mount.hpp"
 
 namespace tangram::tests {
 namespace {
@@ -95,6 +99,33 @@ TEST_F(HungCheckpoint, EndsTheMoveOfItsUser) {
   eventually("the job goes on", [&] { return node_.output(hung).size() > so_far; });
   node_.call("POST", cat("/v1/jobs/", hung, "/cancel"), 202);
   node_.await(hung, "over");
+}
+
+// A user with as many jobs as there are threads that start jobs, each with a file system that hangs
+// mounted on its checkpoint folder, which is used again when the job is restarted.
+TEST(HungMount, DelaysNeitherStartsOfOthersNorTheEndOfTheDaemon) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to act as two users";
+  Node node({.emulate = "1xA100-40GB"});
+  node.start();
+  allow_other_users(node);
+  std::vector<std::unique_ptr<os::testing::HungMount>> mounts;
+  for (int i = 0; i < 5; ++i) {
+    const json::object request = node.job_request(
+        "1g.5gb", "sleep 1000", {{"move", {{"way", "checkpoint"}}}, {"restart", "on-failure"}});
+    const auto answer = call_as(kNobody, node, "POST", "/v1/jobs", request);
+    ASSERT_EQ(answer.first, 201) << answer.second;
+    node.await(answer.second.at("id").to_number<std::uint64_t>(), "running");
+  }
+  for (const auto& each : std::filesystem::directory_iterator(node.state_dir() + "/checkpoints")) {
+    mounts.push_back(std::make_unique<os::testing::HungMount>(each.path().string(), kNobody));
+    if (!mounts.back()->is_mounted()) GTEST_SKIP() << "needs FUSE, to mount what hangs";
+  }
+  ASSERT_EQ(mounts.size(), 5U);
+  for (const pid_t pid : node.run_processes()) ::kill(pid, SIGKILL);
+  eventually("the jobs are started again",
+             [&] { return node.call("GET", "/v1/jobs?state=starting").as_array().size() == 5; });
+  node.await(node.submit("1g.5gb", "true"), "completed", std::chrono::seconds(5));
+  node.stop();
 }
 
 }  // namespace

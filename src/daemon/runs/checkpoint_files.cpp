@@ -21,6 +21,7 @@
 
 #include "api/job.hpp"
 #include "base/text.hpp"
+#include "daemon/runs/checkpoint_folder.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -123,6 +124,19 @@ void CheckpointFiles::remove(std::uint32_t uid, const std::string& folder, const
       [on_removed = std::move(on_removed)](const Result<bool>& removed) {
         on_removed(removed ? Result<void>() : std::unexpected(removed.error()));
       });
+}
+
+void CheckpointFiles::prepare(std::uint32_t uid, std::uint32_t gid, const std::string& folder,
+                              OnFound on_prepared) {
+  enqueue(
+      uid,
+      [folder, uid, gid]() -> Result<bool> {
+        if (auto made = make_checkpoint_folder(folder, uid, gid); !made) {
+          return std::unexpected(made.error());
+        }
+        return has_checkpoint(folder);
+      },
+      std::move(on_prepared));
 }
 
 void CheckpointFiles::enqueue(std::uint32_t uid, std::function<Result<bool>()> call,

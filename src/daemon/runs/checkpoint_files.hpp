@@ -1,8 +1,9 @@
-// CheckpointFiles: the marker files in checkpoint folders. A user controls what its folder is, also
-// a file system that answers late or never, so the event loop must not touch it: threads do, and at
-// most one of them for the same user. The requests of a user are executed in order; a request that
-// timed out before it began is not executed. Each is answered once, on the loop. No other code of
-// the daemon opens, looks for or removes these files (tools/check-modules). Used on the loop only.
+// CheckpointFiles: checkpoint folders and the marker files in them. A user controls what its folder
+// is, also a file system that answers late or never, so the event loop must not touch it: threads
+// do, and at most one of them for the same user. The requests of a user are executed in order; a
+// request that timed out before it began is not executed. Each is answered once, on the loop. No
+// other code of the daemon opens, looks for or removes these files (tools/check-modules). Used on
+// the loop only.
 #pragma once
 
 #include <chrono>
@@ -51,6 +52,10 @@ class CheckpointFiles {
   void look_for(std::uint32_t uid, const std::string& folder, const char* name, OnFound on_found);
   // Removes the file; one that does not exist is no error.
   void remove(std::uint32_t uid, const std::string& folder, const char* name, OnRemoved on_removed);
+  // Makes the folder unless it exists, and gives it to the user. Calls back with whether it has a
+  // checkpoint.
+  void prepare(std::uint32_t uid, std::uint32_t gid, const std::string& folder,
+               OnFound on_prepared);
 
  private:
   struct Request;

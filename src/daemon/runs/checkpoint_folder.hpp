@@ -11,7 +11,8 @@
 
 namespace tangram::daemon {
 
-// All functions block.
+// All functions block, for as long as a file system that the user mounted there likes: only the
+// threads of CheckpointFiles call them.
 [[nodiscard]] Result<void> make_checkpoint_folder(const std::string& folder, std::uint32_t uid,
                                                   std::uint32_t gid);
 // Whether it contains anything but the marker files.

@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "daemon/access/user_cache.hpp"
 #include "daemon/gpus/hardware.hpp"
-#include "daemon/runs/checkpoint_folder.hpp"
+#include "daemon/runs/checkpoint_files.hpp"
 #include "daemon/runs/spawn.hpp"
 #include "daemon/runs/supervisor_threads.hpp"
 #include "shim/claim.hpp"
@@ -215,11 +215,32 @@ void Supervisor::look_up_user(const RunPtr& run) {
     const Result<void> known =
         who ? apply_identity(run->spec, *who) : Result<void>(std::unexpected(who.error()));
     if (known) {
-      spawn(run);
+      prepare_checkpoint(run);
     } else {
       retry_start(run, known.error().message);
     }
   });
+}
+
+// Makes the folder before the start takes a thread: the user may have mounted a file system there
+// that hangs. The run is still kWaiting meanwhile, so it can be stopped.
+void Supervisor::prepare_checkpoint(const RunPtr& run) {
+  if (run->checkpoint.empty()) {
+    spawn(run);
+    return;
+  }
+  const std::uint32_t gid = run->spec.user ? run->spec.user->gid : 0;
+  checkpoint_files().prepare(
+      run->uid, gid, run->checkpoint, [this, alive = alive_, run](const Result<bool>& has_one) {
+        if (!*alive || run->phase != Run::Phase::kWaiting || run->is_stop_requested) return;
+        if (!has_one) {
+          retry_start(run, has_one.error().message);
+          return;
+        }
+        // After a crash, too, the job resumes from its last checkpoint.
+        if (*has_one) run->spec.environment["TANGRAM_RESUME"] = "1";
+        spawn(run);
+      });
 }
 
 void Supervisor::spawn(const RunPtr& run) {
@@ -232,17 +253,8 @@ void Supervisor::spawn(const RunPtr& run) {
     run->spec.tag = *tag;
   }
   run->phase = Run::Phase::kSpawning;
-  auto work = [run_folder = run->folder, spec = run->spec, uid = run->uid, shim = options_.shim,
-               time = options_.start_time, checkpoint = run->checkpoint,
-               scope = options_.scope]() mutable -> Result<void> {
-    if (!checkpoint.empty()) {
-      const std::uint32_t gid = spec.user ? spec.user->gid : 0;
-      if (auto made = make_checkpoint_folder(checkpoint, uid, gid); !made) return made;
-      // After a crash, too, the job resumes from its last checkpoint.
-      const auto has_one = has_checkpoint(checkpoint);
-      if (!has_one) return std::unexpected(has_one.error());
-      if (*has_one) spec.environment["TANGRAM_RESUME"] = "1";
-    }
+  auto work = [run_folder = run->folder, spec = run->spec, shim = options_.shim,
+               time = options_.start_time, scope = options_.scope]() -> Result<void> {
     if (auto made = shim::prepare_folder(run_folder, spec); !made) return made;
     return start_shim(shim, run_folder, time, scope.get());
   };

@@ -156,6 +156,7 @@ class Supervisor {
 
   // supervisor.cpp: starts runs
   void look_up_user(const RunPtr& run);
+  void prepare_checkpoint(const RunPtr& run);
   void spawn(const RunPtr& run);
   void begin_start(const RunPtr& run, const store::RunRow& row);
   void set_reason(const RunPtr& run, const std::string& why);
