@@ -2,6 +2,7 @@
 // that hang or cannot be opened, unreadable requests. Whatever fails, the job runs in one slot or
 // its reason says why not.
 #include <csignal>
+#include <fstream>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -275,6 +276,62 @@ TEST(RequestedMove, OfAnOwnerIsRestrainedAndOfAnAdminIsNot) {
   EXPECT_EQ(status, 409);
   EXPECT_THAT(json::serialize(problem), HasSubstr("migration = off"));
   node.call("POST", target, 202, json::object{});
+}
+
+// A service without an endpoint, which is moved at once and whose original ignores SIGTERM.
+class StoppingOriginal : public testing::Test {
+ protected:
+  void SetUp() override {
+    node_.start();
+    job_ = node_.submit("1g.5gb", "trap '' TERM; trap 'exit 7' USR1; while :; do sleep 0.02; done",
+                        {{"kind", "service"},
+                         {"endpoint", {{"mode", "none"}}},
+                         {"probe", {{"kind", "command"}, {"command", {"true"}}}},
+                         {"grace", "3s"},
+                         {"move", {{"way", "replica"}}}});
+    node_.await(job_, "running");
+    original_ = shells().at(0);
+    node_.call("POST", cat("/v1/jobs/", job_, "/move"), 202, json::object{});
+    eventually("its replica runs", [&] { return shells().size() == 2; });
+    eventually("the original is being stopped",
+               [&] { return node_.log().find(cat("stop r1 of job ", job_)) != std::string::npos; });
+    const auto both = shells();
+    replica_ = both.at(0) == original_ ? both.at(1) : both.at(0);
+  }
+  // The main processes of the job's runs.
+  std::vector<pid_t> shells() const {
+    std::vector<pid_t> found;
+    for (const pid_t pid : node_.run_processes()) {
+      std::ifstream name(cat("/proc/", pid, "/comm"));
+      std::string word;
+      if (name >> word && word == "sh" && ::getsid(pid) == pid) found.push_back(pid);
+    }
+    return found;
+  }
+  Node node_{{.emulate = "1xA100-40GB"}};
+  std::uint64_t job_ = 0;
+  pid_t original_ = 0;
+  pid_t replica_ = 0;
+};
+
+TEST_F(StoppingOriginal, TheEndOfTheReplicaIsTheJobs) {
+  ::kill(replica_, SIGUSR1);
+  const json::object job = node_.await(job_, "failed");
+  EXPECT_EQ(job.at("exit_code"), 7) << json::serialize(job);
+  EXPECT_EQ(text(job.at("reason")), "exited with 7");
+}
+
+// The daemon learns of both ends at once, so both are in one batch.
+TEST_F(StoppingOriginal, TheEndOfTheReplicaIsTheJobsIfBothEndedWithoutADaemon) {
+  node_.kill();
+  ::kill(original_, SIGKILL);
+  eventually("the original has ended", [&] { return shells().size() == 1; });
+  ::kill(replica_, SIGUSR1);
+  eventually("both runs have ended", [&] { return node_.shims().empty(); });
+  node_.start();
+  const json::object job = node_.await(job_, "failed");
+  EXPECT_EQ(job.at("exit_code"), 7) << json::serialize(job);
+  EXPECT_EQ(text(job.at("reason")), "exited with 7");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class Hooks {
   void set(HookOptions options);
   // Called with the events of a batch once it is durable.
   void on_events(const std::vector<store::EventRow>& events);
-  // Called for every child of the daemon that was reaped.
+  // Called for every child of the daemon that has ended, before it is reaped.
   void on_child_ended(pid_t pid, int status);
 
  private:
@@ -80,7 +80,7 @@ class Hooks {
   std::map<std::uint64_t, int> unfinished_;              // deliveries left, by event
   std::map<pid_t, std::shared_ptr<Delivery>> children_;  // commands that run
   std::size_t spawning_ = 0;
-  std::map<pid_t, int> ended_early_;  // reaped while a spawn was in progress
+  std::map<pid_t, int> ended_early_;  // ended while a spawn was in progress
   std::uint64_t last_event_ = 0;      // seen
   std::shared_ptr<LoopHandle> handle_;
 };

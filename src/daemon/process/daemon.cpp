@@ -281,14 +281,22 @@ void Daemon::await_signal() {
       return;
     }
     if (signal == SIGHUP) reload();
-    if (signal == SIGCHLD) {
-      int status = 0;
-      for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-        parts_->api->on_child_ended(pid, status);
-      }
-    }
+    if (signal == SIGCHLD) reap_children();
     await_signal();
   });
+}
+
+// A child that has ended is reported before it is reaped: until then the kernel gives neither its
+// pid nor its process group to another process, so both can be signalled.
+void Daemon::reap_children() {
+  siginfo_t ended{};
+  while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid > 0) {
+    const bool exited = ended.si_code == CLD_EXITED;
+    parts_->api->on_child_ended(
+        ended.si_pid, exited ? W_EXITCODE(ended.si_status, 0) : W_EXITCODE(0, ended.si_status));
+    waitpid(ended.si_pid, nullptr, 0);
+    ended = {};
+  }
 }
 
 void Daemon::reload() {

@@ -45,6 +45,7 @@ class Daemon {
   void end_all_runs();                      // recovery.cpp
   void apply_configured_tuning();
   void await_signal();
+  void reap_children();
   void reload();
   void stop();
   void stop_when_idle(std::chrono::steady_clock::time_point deadline, bool was_idle);

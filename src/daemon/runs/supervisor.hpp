@@ -184,6 +184,8 @@ class Supervisor {
   void on_exit_record(const RunPtr& run, const api::ExitRecord& record);
   // `node_fault`: it failed through no fault of the job.
   void finish_run(const RunPtr& run, store::RunRow outcome, bool success, bool node_fault = false);
+  void record_end(const Run& run, const store::RunRow& outcome, bool success,
+                  JobTable& records) const;
   void report_run_ended(const Run& run);
   void probe(const RunPtr& run);
   void on_probed(const RunPtr& run, const ProbeResult& result);
@@ -214,7 +216,8 @@ class Supervisor {
   [[nodiscard]] bool has_other_run(const Run& run) const;
   [[nodiscard]] bool successor_started(const core::Job& job) const;
   [[nodiscard]] bool is_replaced(const Run& run) const;
-  [[nodiscard]] bool has_taken_over(const Run& run) const;
+  [[nodiscard]] bool is_main(const Run& run) const;
+  [[nodiscard]] bool is_replica_the_job(const Run& run, bool success) const;
   void on_looked_for_resumed(const RunPtr& run, bool is_announced);
   void report_if_resumed(const RunPtr& run, std::function<void()> then);
   [[nodiscard]] bool may_thaw(const Run& run) const;

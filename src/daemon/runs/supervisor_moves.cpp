@@ -262,17 +262,26 @@ bool Supervisor::is_replaced(const Run& run) const {
   if (slot == core::kNoJob) return false;
   const core::Job& job = node.job(slot);
   if (job.main.run != run.run) return false;
-  const bool ended_with_successor =
-      !run.checkpoint.empty() && !job.moving() && job.ending && !job.cancelled && job.main.stopping;
-  return job.move == core::MovePhase::kStopping || ended_with_successor;
+  const bool ended_with_replica =
+      !job.moving() && job.ending && !job.cancelled && job.main.stopping;
+  return job.move == core::MovePhase::kStopping || ended_with_replica;
 }
 
-// Whether the run is a successor that has resumed: how it ends is how the job ends.
-bool Supervisor::has_taken_over(const Run& run) const {
+// Whether the run is the one that the job has, its move apart.
+bool Supervisor::is_main(const Run& run) const {
   const core::Node& node = engine_.scheduler().node();
   const core::JobSlot slot = node.find_job(run.job);
-  return slot != core::kNoJob && !run.checkpoint.empty() && run.is_ready &&
-         node.job(slot).move != core::MovePhase::kRollingBack && is_current_replica(run);
+  return slot != core::kNoJob && node.job(slot).main.run == run.run;
+}
+
+// Whether the run is a replica whose end is the job's: of a batch job, it has resumed; of a
+// service, the original is being stopped, or it ends normally.
+bool Supervisor::is_replica_the_job(const Run& run, bool success) const {
+  const core::Node& node = engine_.scheduler().node();
+  const core::JobSlot slot = node.find_job(run.job);
+  if (slot == core::kNoJob || node.job(slot).replica.run != run.run) return false;
+  const core::Job& job = node.job(slot);
+  return job.replica_is_job() || (job.move == core::MovePhase::kDraining && success);
 }
 
 // Whether the replica of a job that is being moved may have run.

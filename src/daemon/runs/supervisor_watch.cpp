@@ -286,29 +286,8 @@ void Supervisor::finish_run(const RunPtr& run, store::RunRow outcome, bool succe
   if (run->is_orphan) on_orphan_ended(run);
   if (run->job == core::JobId()) return;
   report_run_ended(*run);
-  const bool was_job = has_taken_over(*run);
-  const bool is_rolled_back = is_current_replica(*run) && !was_job;
-  const auto note = [outcome, id = run->run.value(), job = run->job.value(),
-                     replaced = is_replaced(*run), was_job,
-                     why = is_rolled_back ? why_rolled_back(*run, outcome)
-                                          : std::string()](JobTable& records) {
-    store::MoveRow* move = why.empty() ? nullptr : records.edit_move(job);
-    if (move != nullptr && move->run == id && move->reason.empty()) move->reason = why;
-    store::RunRow* row = records.edit_run(id);
-    if (row != nullptr) {
-      end_run(*row, outcome.ended, read_clocks());
-      row->exit_code = outcome.exit_code;
-      row->exit_signal = outcome.exit_signal;
-      row->reason = outcome.reason;
-      if (outcome.started) row->started = outcome.started;
-    }
-    store::JobRow* job_row = records.edit_job(job);
-    if (job_row == nullptr || job_row->over || replaced) return;
-    if (job_row->run != id && !was_job) return;
-    job_row->exit_code = outcome.exit_code;
-    job_row->exit_signal = outcome.exit_signal;
-    job_row->reason = outcome.reason;
-    if (outcome.started) job_row->started = outcome.started;
+  const auto note = [this, alive = alive_, run, outcome, success](JobTable& records) {
+    if (*alive) record_end(*run, outcome, success, records);
   };
   core::Event event = core::JobExited{run->job, run->run, success, node_fault};
   if (run->is_port_taken && run->has_chosen_port) {
@@ -319,6 +298,34 @@ void Supervisor::finish_run(const RunPtr& run, store::RunRow outcome, bool succe
                                .run = run->run};
   }
   engine_.post(Input{.event = std::move(event), .edit_rows = note});
+}
+
+// Called right before the scheduler handles the end: an earlier event of the same batch may have
+// made the run the job's, which its row does not say yet.
+void Supervisor::record_end(const Run& run, const store::RunRow& outcome, bool success,
+                            JobTable& records) const {
+  const std::uint32_t id = run.run.value();
+  const std::uint64_t job = run.job.value();
+  const bool is_job = is_replica_the_job(run, success) || is_main(run);
+  const bool is_rolled_back = is_current_replica(run) && !is_job;
+  store::MoveRow* move = is_rolled_back ? records.edit_move(job) : nullptr;
+  if (move != nullptr && move->run == id && move->reason.empty()) {
+    move->reason = why_rolled_back(run, outcome);
+  }
+  if (store::RunRow* row = records.edit_run(id)) {
+    end_run(*row, outcome.ended, read_clocks());
+    row->exit_code = outcome.exit_code;
+    row->exit_signal = outcome.exit_signal;
+    row->reason = outcome.reason;
+    if (outcome.started) row->started = outcome.started;
+  }
+  store::JobRow* row = is_job && !is_replaced(run) ? records.edit_job(job) : nullptr;
+  if (row == nullptr || row->over) return;
+  row->run = id;
+  row->exit_code = outcome.exit_code;
+  row->exit_signal = outcome.exit_signal;
+  row->reason = outcome.reason;
+  if (outcome.started) row->started = outcome.started;
 }
 
 void Supervisor::report_run_ended(const Run& run) {
