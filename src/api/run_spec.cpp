@@ -136,6 +136,10 @@ json::value to_json(const std::optional<std::uint64_t>& limit) {
   return limit ? json::value(*limit) : json::value(nullptr);
 }
 
+json::object to_json(const ResourceLimit& limit) {
+  return {{"soft", to_json(limit.soft)}, {"hard", to_json(limit.hard)}};
+}
+
 template <class T>
 json::array to_array(const std::vector<T>& values) {
   return json::array(values.begin(), values.end());
@@ -143,6 +147,12 @@ json::array to_array(const std::vector<T>& values) {
 
 json::object to_json(const RunSpec::User& user) {
   return {{"uid", user.uid}, {"gid", user.gid}, {"groups", to_array(user.groups)}};
+}
+
+json::object to_json(const RunSpec::Pam& pam) {
+  json::object out{{"user", pam.user}, {"folder", pam.folder}};
+  if (pam.nofile) out["nofile"] = to_json(*pam.nofile);
+  return out;
 }
 
 void read_environment(Keys& keys, std::map<std::string, std::string>& out) {
@@ -183,6 +193,28 @@ void read_user(Keys& keys, std::optional<RunSpec::User>& out) {
   if (user.error()) keys.add_error(*user.error());
 }
 
+ResourceLimit read_limit(const json::value& value, Keys& keys) {
+  Keys pair(value, "resource limit");
+  ResourceLimit limit;
+  pair.number_or_none("soft", limit.soft);
+  pair.number_or_none("hard", limit.hard);
+  if (pair.error()) keys.add_error(*pair.error());
+  return limit;
+}
+
+void read_pam(Keys& keys, std::optional<RunSpec::Pam>& out) {
+  const json::value* value = keys.find("pam", false);
+  if (value == nullptr) return;
+  Keys pam(*value, "PAM session of a run");
+  out = RunSpec::Pam{};
+  pam.text("user", out->user);
+  pam.text("folder", out->folder);
+  if (const json::value* nofile = pam.find("nofile", false); nofile != nullptr) {
+    out->nofile = read_limit(*nofile, pam);
+  }
+  if (pam.error()) keys.add_error(*pam.error());
+}
+
 void read_limits(Keys& keys, std::map<std::string, ResourceLimit>& out) {
   const json::value* value = keys.find("resource_limits", true);
   if (value == nullptr) return;
@@ -191,12 +223,7 @@ void read_limits(Keys& keys, std::map<std::string, ResourceLimit>& out) {
     return;
   }
   for (const auto& [name, content] : value->get_object()) {
-    Keys pair(content, "resource limit");
-    ResourceLimit limit;
-    pair.number_or_none("soft", limit.soft);
-    pair.number_or_none("hard", limit.hard);
-    if (pair.error()) keys.add_error(*pair.error());
-    out.emplace(name, limit);
+    out.emplace(name, read_limit(content, keys));
   }
 }
 
@@ -220,7 +247,7 @@ void check_version(Keys& keys, std::string_view what) {
 json::value to_json(const RunSpec& spec) {
   json::object limits;
   for (const auto& [name, limit] : spec.resource_limits) {
-    limits[name] = {{"soft", to_json(limit.soft)}, {"hard", to_json(limit.hard)}};
+    limits[name] = to_json(limit);
   }
   json::object environment;
   for (const auto& [name, value] : spec.environment) environment[name] = value;
@@ -242,6 +269,7 @@ json::value to_json(const RunSpec& spec) {
   if (!spec.output.empty()) out["output"] = spec.output;
   if (!spec.error.empty()) out["error"] = spec.error;
   if (spec.user) out["user"] = to_json(*spec.user);
+  if (spec.pam) out["pam"] = to_json(*spec.pam);
   if (spec.time_limit) out["time_limit_ms"] = spec.time_limit->count();
   if (spec.time_spent.count() != 0) out["time_spent_ms"] = spec.time_spent.count();
   if (spec.cpu_percent) out["cpu_percent"] = *spec.cpu_percent;
@@ -261,6 +289,7 @@ Result<RunSpec> read_run_spec(const json::value& document) {
   read_environment(keys, spec.environment);
   keys.text("directory", spec.directory);
   read_user(keys, spec.user);
+  read_pam(keys, spec.pam);
   keys.number("umask", spec.umask, 0U, 0777U);
   read_limits(keys, spec.resource_limits);
   keys.duration("grace_ms", spec.grace);

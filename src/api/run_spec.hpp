@@ -48,6 +48,14 @@ struct RunSpec {
     friend bool operator==(const User&, const User&) = default;
   };
   std::optional<User> user;
+  // A PAM session is opened around the job; ignored unless the shim is root. nullopt: none.
+  struct Pam {
+    std::string user;         // name
+    std::string folder = {};  // of service files; empty: the system's, e.g. /etc/pam.d
+    std::optional<ResourceLimit> nofile = {};  // before modules change it; nullopt: the shim's
+    friend bool operator==(const Pam&, const Pam&) = default;
+  };
+  std::optional<Pam> pam;
   std::uint32_t umask = 022;
   std::map<std::string, ResourceLimit> resource_limits;
   std::chrono::milliseconds grace{10'000};

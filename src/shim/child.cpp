@@ -19,6 +19,7 @@
 #include "os/descriptor.hpp"
 #include "os/session_keyring.hpp"
 #include "shim/process_attributes.hpp"
+#include "shim/resource_names.hpp"
 #include "shim/system.hpp"
 
 namespace tangram::shim {
@@ -27,13 +28,6 @@ namespace {
 using Outcome = std::optional<ChildFailure>;  // nullopt: success
 
 Outcome failure_at(Step step) { return ChildFailure{.step = step, .error = errno}; }
-
-// The job must not inherit the shim's signal handling.
-void reset_signals() {
-  struct sigaction standard{};
-  standard.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
-}
 
 // The job must possess neither the daemon's keys nor those of other jobs.
 Outcome leave_session_keyring(const Launch& launch) {
@@ -122,29 +116,18 @@ Outcome enter_directory(const std::string& directory) {
   return std::nullopt;
 }
 
-std::optional<__rlimit_resource> find_resource(std::string_view name) {
-  static const std::map<std::string_view, __rlimit_resource> resources{
-      {"as", RLIMIT_AS},           {"core", RLIMIT_CORE},         {"cpu", RLIMIT_CPU},
-      {"data", RLIMIT_DATA},       {"fsize", RLIMIT_FSIZE},       {"locks", RLIMIT_LOCKS},
-      {"memlock", RLIMIT_MEMLOCK}, {"msgqueue", RLIMIT_MSGQUEUE}, {"nice", RLIMIT_NICE},
-      {"nofile", RLIMIT_NOFILE},   {"nproc", RLIMIT_NPROC},       {"rss", RLIMIT_RSS},
-      {"rtprio", RLIMIT_RTPRIO},   {"rttime", RLIMIT_RTTIME},     {"sigpending", RLIMIT_SIGPENDING},
-      {"stack", RLIMIT_STACK},
-  };
-  const auto found = resources.find(name);
-  if (found == resources.end()) return std::nullopt;
-  return found->second;
-}
-
-// Called as the user, who may lower limits but not exceed the shim's hard limits.
+// Called as the user, who may lower limits but not exceed hard ones, for the limits that the job
+// requests.
 Outcome set_limits(const std::map<std::string, api::ResourceLimit>& limits) {
   unsigned index = 0;
   for (const auto& [name, limit] : limits) {
-    const auto resource = find_resource(name);
-    if (!resource) return ChildFailure{.step = Step::kUnknownLimit, .limit = index};
+    const auto resource = resources_by_name().find(name);
+    if (resource == resources_by_name().end()) {
+      return ChildFailure{.step = Step::kUnknownLimit, .limit = index};
+    }
     const rlimit value{.rlim_cur = limit.soft.value_or(RLIM_INFINITY),
                        .rlim_max = limit.hard.value_or(RLIM_INFINITY)};
-    if (::setrlimit(*resource, &value) != 0) {
+    if (::setrlimit(resource->second, &value) != 0) {
       return ChildFailure{.step = Step::kLimit, .error = errno, .limit = index};
     }
     ++index;
@@ -172,12 +155,25 @@ ExecStrings environment_of(const api::RunSpec& spec) {
   return words;
 }
 
+// Called with the shim's rights: the session's limits may exceed the daemon's.
+Outcome apply_session(const Launch& launch) {
+  if (launch.session == nullptr) return std::nullopt;
+  if (const int niceness = launch.session->niceness;
+      niceness != 0 && ::setpriority(PRIO_PROCESS, 0, niceness) != 0) {
+    return failure_at(Step::kSessionLimits);
+  }
+  Outcome failure = set_limits(launch.session->limits);
+  if (failure) failure->step = Step::kSessionLimits;
+  return failure;
+}
+
 Outcome prepare(const Launch& launch, int shim_pid) {
   reset_signals();
   if (::setsid() < 0) return failure_at(Step::kSession);
   if (auto failure = leave_session_keyring(launch)) return failure;
   if (auto failure = enter_cgroup(launch.spec.cgroup)) return failure;
   reset_attributes(launch);  // before standard error, now shim.log, becomes the job's
+  if (auto failure = apply_session(launch)) return failure;
   if (auto failure = connect_streams(launch.out, launch.err)) return failure;
   ::umask(launch.spec.umask);
   if (auto failure = drop_privileges(launch.spec)) return failure;
@@ -186,6 +182,12 @@ Outcome prepare(const Launch& launch, int shim_pid) {
 }
 
 }  // namespace
+
+void reset_signals() {
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
+}
 
 std::optional<ChildFailure> become_run_user(const api::RunSpec& spec) {
   const std::vector<std::string> no_command;

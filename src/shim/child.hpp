@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/run_spec.hpp"
+#include "shim/session_attributes.hpp"
 
 namespace tangram::shim {
 
@@ -16,6 +17,7 @@ enum class Step : int {
   kSession,
   kKeyring,
   kCgroup,
+  kSessionLimits,
   kStreams,
   kUser,
   kPrivileges,
@@ -34,12 +36,16 @@ struct ChildFailure {
 
 struct Launch {
   const api::RunSpec& spec;
-  const std::vector<std::string>& command;  // the job's own, or the probe's
-  int out = -1;                             // becomes standard output
-  int err = -1;                             // becomes standard error
+  const std::vector<std::string>& command;     // the job's own, or the probe's
+  int out = -1;                                // becomes standard output
+  int err = -1;                                // becomes standard error
+  const SessionAttributes* session = nullptr;  // of the PAM session; null: there is none
   // Whether to log attributes that could not be reset. False for probes, which would repeat it.
   bool logs_problems = false;
 };
+
+// The job must not inherit the shim's signal handling.
+void reset_signals();
 
 // Gives a helper process of the run, which is not part of it, the rights of the run's user, its
 // umask and its directory, in a session of its own. nullopt: success.

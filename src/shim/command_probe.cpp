@@ -50,7 +50,8 @@ void CommandProbe::start_probe() {
 }
 
 Launch CommandProbe::launch(int out) const {
-  return {.spec = spec_, .command = spec_.probe_command, .out = out, .err = out};
+  return {
+      .spec = spec_, .command = spec_.probe_command, .out = out, .err = out, .session = session_};
 }
 
 void CommandProbe::watch(PollSet& polls) {

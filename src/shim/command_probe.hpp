@@ -23,8 +23,9 @@ using ResponseCallback =
 
 class CommandProbe {
  public:
-  CommandProbe(const api::RunSpec& spec, ResponseCallback respond)
-      : spec_(spec), respond_(std::move(respond)) {}
+  // `session`: of the run's processes, null if there is none. Both must outlive it.
+  CommandProbe(const api::RunSpec& spec, const SessionAttributes* session, ResponseCallback respond)
+      : spec_(spec), session_(session), respond_(std::move(respond)) {}
 
   // Starts the command unless it is running; responds when it has ended.
   void request(ClientId client, std::int64_t id);
@@ -52,6 +53,7 @@ class CommandProbe {
   void respond_all(bool ok, const std::string& detail);
 
   const api::RunSpec& spec_;
+  const SessionAttributes* session_;
   ResponseCallback respond_;
   std::vector<Requester> requesters_;
   std::optional<Child> child_;

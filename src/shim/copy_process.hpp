@@ -1,7 +1,7 @@
 // The process that copies output of a run to a file of its user. It has the user's rights before it
 // opens the file, so neither the daemon nor the shim ever opens a path that a user named, and a
-// file system that hangs stops only this process. It is neither a child of the shim nor in the
-// run's cgroup: it outlives the job's processes until it has written what they wrote.
+// file system that hangs stops only this process. It outlives the job's processes until it has
+// written what they wrote.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 #include "api/run_spec.hpp"
 #include "base/error.hpp"
-#include "os/descriptor.hpp"
 #include "shim/child.hpp"
+#include "shim/helper_process.hpp"
 
 namespace tangram::shim {
 
@@ -29,14 +29,9 @@ struct CopyStatus {
   ChildFailure failure = {};
 };
 
-struct CopyProcess {
-  os::Descriptor input{-1};   // what is written here is copied; does not block
-  os::Descriptor status{-1};  // CopyStatus records; does not block
-};
-
 // Starts it. `path`: relative to the run's directory; the file is created if necessary, and
-// appended to. Called before the shim becomes a subreaper, which would make the process its child.
-[[nodiscard]] Result<CopyProcess> start_copy_process(const api::RunSpec& spec,
-                                                     const std::string& path);
+// appended to. What is written to its input is copied; its status is a stream of CopyStatus.
+[[nodiscard]] Result<HelperProcess> start_copy_process(const api::RunSpec& spec,
+                                                       const std::string& path);
 
 }  // namespace tangram::shim

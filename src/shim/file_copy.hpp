@@ -62,7 +62,7 @@ class FileCopy {
   const api::RunSpec& spec_;
   std::string path_;
   std::function<void()> on_opened_;
-  CopyProcess process_;
+  HelperProcess process_;
   os::Descriptor handle_{-1};  // of the process, a pidfd
   Phase phase_ = Phase::kOpening;
   std::optional<StartFailure> failure_;

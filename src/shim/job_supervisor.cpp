@@ -51,6 +51,7 @@ void JobSupervisor::wait() {
   if (job_ && job_->failures.ok()) {
     polls.watch(job_->failures.get(), POLLIN, [this] { on_start_known(); });
   }
+  session_.watch(polls);
   for (const auto& copy : copies_) copy->watch(polls);
   out_.watch(polls);
   err_.watch(polls);
@@ -135,7 +136,8 @@ void JobSupervisor::begin_stop(milliseconds grace) {
   if (phase_ >= Phase::kKilling) return;
   if (is_start_known()) on_start_known();
   if (phase_ == Phase::kStarting && !job_) {
-    fail_to_start({126, "stopped while its output file was being opened."});
+    fail_to_start({126, session_.is_opening() ? "stopped while its PAM session was being opened."
+                                              : "stopped while its output file was being opened."});
     return;
   }
   // Killed at once: before exec() there is no program that could end gracefully, and beside a
@@ -204,6 +206,7 @@ ShimExit JobSupervisor::finish() {
     if (start_failure_ || copy->problem().empty()) continue;
     record_.reason += cat(record_.reason.empty() ? "" : "; ", copy->problem());
   }
+  session_.close();
   const auto recorded = claim_.record(record_, kRecordTimeout);
   if (!recorded) note(recorded.error().message);
   announce();

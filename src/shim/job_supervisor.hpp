@@ -18,6 +18,7 @@
 #include "shim/file_copy.hpp"
 #include "shim/freezer.hpp"
 #include "shim/output.hpp"
+#include "shim/pam_session.hpp"
 #include "shim/poll_set.hpp"
 #include "shim/processes.hpp"
 #include "shim/request.hpp"
@@ -27,7 +28,7 @@ namespace tangram::shim {
 
 class JobSupervisor {
  public:
-  // All references outlive it. The caller has blocked SIGCHLD, SIGTERM and SIGINT. `ready`:
+  // `claim` and `control` outlive it. The caller has blocked SIGCHLD, SIGTERM and SIGINT. `ready`:
   // receives a status line when the job is about to be started ("starting") and another one once it
   // runs or has failed; may be invalid.
   JobSupervisor(int folder, const api::RunSpec& spec, const Claim& claim, Control& control,
@@ -37,7 +38,8 @@ class JobSupervisor {
 
  private:
   enum class Phase : std::uint8_t {
-    kStarting,  // files of the user are being opened, or forked and exec() not confirmed yet
+    kStarting,  // the PAM session or files of the user are being opened, or forked and exec() not
+                // confirmed yet
     kRunning,
     kStopping,  // SIGTERM sent, grace period
     kKilling,   // SIGKILL in rounds until no process is left
@@ -46,6 +48,10 @@ class JobSupervisor {
 
   // job_supervisor_start.cpp
   void start_job();
+  // Null: there is no PAM session.
+  [[nodiscard]] const SessionAttributes* session_attributes() const;
+  void on_session_opened();
+  void continue_start();
   [[nodiscard]] Result<void> open_copies();
   [[nodiscard]] Result<void> open_copy(const std::string& path, Output& output);
   void on_copy_opened();
@@ -86,13 +92,14 @@ class JobSupervisor {
   // Signals the main process if it has a handler.
   [[nodiscard]] Result<void> request_checkpoint(int signal) const;
 
-  const api::RunSpec& spec_;
+  api::RunSpec spec_;  // with what the PAM session adds
   const Claim& claim_;
   Control& control_;
   os::Descriptor ready_;
   os::Descriptor signals_;
   Alarm alarm_;
   RunMark mark_;
+  PamSession session_;
   std::vector<std::unique_ptr<FileCopy>> copies_;  // of the output, in files of the user
   Output out_;
   Output err_;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 #include <utility>
 
 #include "base/check.hpp"
@@ -32,9 +33,10 @@ JobSupervisor::JobSupervisor(int folder, const api::RunSpec& spec, const Claim& 
       ready_(std::move(ready)),
       signals_(watch_signals()),
       mark_{.tag = spec.tag, .uid = user_of(spec), .shim = ::getpid()},
+      session_([this] { on_session_opened(); }),
       out_(folder, api::kStdoutLog, spec),
       err_(folder, api::kStderrLog, spec),
-      probe_(spec, respond_as("probe")),
+      probe_(spec_, session_attributes(), respond_as("probe")),
       freezer_(mark_, respond_as("done")) {
   CHECK(signals_.ok());
   callbacks_.make_greeting = [this] { return status_line(); };
@@ -44,6 +46,28 @@ JobSupervisor::JobSupervisor(int folder, const api::RunSpec& spec, const Claim& 
 void JobSupervisor::start_job() {
   record_.started = wall_now();
   report_ready(status_line());  // the starter need not wait for exec(), which may block
+  if (session_attributes() == nullptr) {
+    continue_start();
+  } else if (auto started = session_.start(spec_); !started) {
+    fail_to_start({126, started.error().message});
+  }
+}
+
+const SessionAttributes* JobSupervisor::session_attributes() const {
+  return spec_.pam && ::geteuid() == 0 ? &session_.attributes() : nullptr;
+}
+
+void JobSupervisor::on_session_opened() {
+  if (phase_ != Phase::kStarting) return;  // stopped meanwhile
+  if (session_.failure()) {
+    fail_to_start(*session_.failure());
+    return;
+  }
+  session_.apply_to(spec_);
+  continue_start();
+}
+
+void JobSupervisor::continue_start() {
   if (auto opened = open_copies(); !opened) {
     fail_to_start({126, opened.error().message});
     return;
@@ -112,8 +136,12 @@ Result<Launch> JobSupervisor::open_streams() {
   if (!out) return std::unexpected(out.error());
   const Result<int> err = err_.open_write(spec_);
   if (!err) return std::unexpected(err.error());
-  return Launch{
-      .spec = spec_, .command = spec_.command, .out = *out, .err = *err, .logs_problems = true};
+  return Launch{.spec = spec_,
+                .command = spec_.command,
+                .out = *out,
+                .err = *err,
+                .session = session_attributes(),
+                .logs_problems = true};
 }
 
 // Whether the child's pipe has ended or has a failure.

@@ -37,6 +37,9 @@ std::string reason_of(const ChildFailure& failure, const Launch& launch) {
     case Step::kCgroup:
       return cat("cannot enter the run's cgroup ", quoted(spec.cgroup), because,
                  "The shim must be allowed to write its cgroup.procs.");
+    case Step::kSessionLimits:
+      return cat("cannot set the resource limits and the niceness of the PAM session", because,
+                 "See the PAM service \"tangram\".");
     case Step::kStreams:
       return cat("cannot connect the job's output to its logs", because);
     case Step::kUser:
@@ -54,8 +57,10 @@ std::string reason_of(const ChildFailure& failure, const Launch& launch) {
                  ": unknown name. Use the names of setrlimit(2) in lower case, without "
                  "RLIMIT_.");
     case Step::kLimit:
-      return cat("cannot set the resource limit ", limit, because,
-                 "It must not exceed the daemon's hard limit, nor its soft value its hard value.");
+      return cat(
+          "cannot set the resource limit ", limit, because,
+          "It must not exceed the daemon's hard limit or that of the PAM session, nor its soft "
+          "value its hard value.");
     case Step::kOutputFile:  // output_failure_text()
     case Step::kExecute:
       break;

@@ -170,7 +170,8 @@ void read_move_services(const Section& in, Config& config) {
 
 void read_jobs(const Section& in, Config& config) {
   in.allow({"default_time_limit", "max_time_limit", "grace", "start_time", "log_size", "log_files",
-            "first_port", "last_port", "cgroup", "lost_found_days", "pids_limit", "move_services"});
+            "first_port", "last_port", "cgroup", "lost_found_days", "pids_limit", "move_services",
+            "pam"});
   read_move_services(in, config);
   read_time_limits(in, config.limits);
   in.read("grace", config.grace);
@@ -184,6 +185,7 @@ void read_jobs(const Section& in, Config& config) {
     in.add_error("last_port", "must not be below first_port");
   in.read_number("lost_found_days", {0, 36'500}, config.lost_found_days);
   in.read_number("pids_limit", {0, 4'194'304}, config.pids_limit);
+  in.read("pam", config.pam);
   in.read("cgroup", config.cgroup);
   if (config.cgroup != "auto" && config.cgroup != "off" && !config.cgroup.starts_with('/')) {
     in.add_error("cgroup", cat("invalid value ", tangram::quoted(config.cgroup),

@@ -90,6 +90,7 @@ struct Config {
   std::uint32_t lost_found_days = 30;  // retention of lost+found; 0: for ever
   std::string cgroup = "auto";         // auto, off, or a folder of a cgroup v2 hierarchy
   std::uint64_t pids_limit = 16'384;   // processes and threads of a run; 0: no limit
+  bool pam = false;                    // open a PAM session for each run
   // [leases]
   std::chrono::milliseconds linger{120'000};
   // [endpoints]

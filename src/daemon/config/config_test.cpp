@@ -173,6 +173,7 @@ first_port = 5000
 last_port = 5001
 lost_found_days = 7
 pids_limit = 512
+pam = true
 cgroup = "off"
 [endpoints]
 host = "0.0.0.0"
@@ -334,6 +335,7 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->lost_found_days, 7U);
   EXPECT_EQ(config->cgroup, "off");
   EXPECT_EQ(config->pids_limit, 512U);
+  EXPECT_TRUE(config->pam);
   EXPECT_EQ(config->endpoints, (EndpointDefaults{.host = "0.0.0.0",
                                                  .first_port = 6000,
                                                  .last_port = 6001,

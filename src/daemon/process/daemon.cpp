@@ -216,6 +216,9 @@ Result<void> Daemon::open_supervisor(const std::string& library, const std::stri
   auto cgroups = find_cgroups(config_.cgroup, node, *shim);
   if (!cgroups) return std::unexpected(cgroups.error());
   parts_->cgroups = *std::move(cgroups);
+  if (config_.pam && geteuid() != 0) {
+    return failed("jobs.pam: only a tangramd that runs as root can open PAM sessions.");
+  }
   SupervisorOptions options = supervisor_options(config_, parts_->cgroups);
   options.shim = *shim;
   options.node = node;

@@ -8,6 +8,7 @@ SupervisorOptions supervisor_options(const Config& config, const Cgroups& cgroup
   options.cgroup = cgroups.folder;
   options.scope = cgroups.scope;
   if (cgroups.pids && config.pids_limit > 0) options.pids_limit = config.pids_limit;
+  options.pam = config.pam;
   options.runs = config.state_dir + "/runs";
   options.checkpoints = config.state_dir + "/checkpoints";
   options.lost_found = config.state_dir + "/lost+found";

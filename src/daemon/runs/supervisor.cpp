@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unistd.h>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -54,6 +55,7 @@ void Supervisor::set_defaults(const SupervisorOptions& options) {
   options_.first_port = options.first_port;
   options_.last_port = options.last_port;
   options_.pids_limit = options.pids_limit;
+  options_.pam = options.pam;
 }
 
 // The time makes the name unique: run ids are reused after a store was restored from a backup.
@@ -167,7 +169,10 @@ Result<void> Supervisor::load_request(Run& run, const store::RunRow& row) {
   run.spec.grace = request->grace.value_or(options_.grace);
   run.spec.log_bytes = options_.log_bytes;
   run.spec.log_files = options_.log_files;
-  if (options_.descriptors) run.spec.resource_limits.try_emplace("nofile", *options_.descriptors);
+  const bool has_session = options_.pam && ::geteuid() == 0;
+  if (options_.descriptors && !has_session) {  // else a limit of the session may be lower
+    run.spec.resource_limits.try_emplace("nofile", *options_.descriptors);
+  }
   run.spec.environment["TANGRAM_GPU_UUID"] = hardware_.uuid_of(run.gpu);
   for (const auto& [name, value] : options_.emulated) run.spec.environment[name] = value;
   // A job submitted from within another job inherits these variables.
@@ -215,6 +220,10 @@ void Supervisor::look_up_user(const RunPtr& run) {
     const Result<void> known =
         who ? apply_identity(run->spec, *who) : Result<void>(std::unexpected(who.error()));
     if (known) {
+      if (options_.pam && run->spec.user) {
+        run->spec.pam =
+            api::RunSpec::Pam{.user = who->account->name, .nofile = options_.descriptors};
+      }
       prepare_checkpoint(run);
     } else {
       retry_start(run, known.error().message);

@@ -54,6 +54,7 @@ struct SupervisorOptions {
   std::string cgroup;  // cgroup v2 folder in which runs get their own; empty: none
   std::shared_ptr<SystemdScope> scope = {};      // which has it, and gets the shims; null: none
   std::optional<std::uint64_t> pids_limit = {};  // of a run; nullopt: none
+  bool pam = false;                              // open PAM sessions; only root can
   // Environment variables of jobs on an emulated node.
   std::map<std::string, std::string> emulated;
   // Limit of open files for jobs that request none; nullopt: they inherit the daemon's.
