@@ -135,6 +135,14 @@ write src/daemon/runs/other.cpp 'unlink(path);'
 reports "src/daemon/moves/m.cpp:1: $loop
 src/daemon/runs/supervisor_watch.cpp:1: $loop"
 
+# Nor does any other thread that others wait for.
+cases=$((cases + 1))
+clean_tree
+write tools/modules.txt 'daemon/runs:'
+rm -rf src tests && write src/daemon/runs/spawn.cpp 'if (has_checkpoint(folder)) return;'
+write src/daemon/runs/checkpoint_files.cpp 'return has_checkpoint(folder);'
+reports 'src/daemon/runs/spawn.cpp:1: a checkpoint folder may hang: use CheckpointFiles, also on other threads'
+
 # tools/modules.txt itself.
 refuses tools/modules.txt 'more base' 'tools/modules.txt:9: expected "module: modules it may include"'
 refuses tools/modules.txt 'more: lab' \
