@@ -107,7 +107,7 @@ std::string_view why_it_stays(const Node& node, const PlacementPolicy& policy, c
   if (job.kind == JobKind::kLease) return "a lease: awaited";
   if (!job.allowed_to_move) return "pinned: awaited";
   if (job.phase != JobPhase::kRunning || job.main.stopping) return "starting or stopping: awaited";
-  if (job.cooldown_until > node.now()) return "moved lately: its cooldown runs";
+  if (job.cooldown_until > node.now()) return "started or moved lately: its cooldown runs";
   const Request request = node.request_of(job);
   return choose(node, policy, request) ? "its move is next" : "no place elsewhere";
 }

@@ -57,8 +57,8 @@ std::unexpected<Error> refusal(const Node& node, const Job& job, const Restraini
     case RestraintKind::kCooldown: {
       const auto left = std::chrono::ceil<std::chrono::seconds>(*by.until - node.now());
       return not_now(cat("job ", job.id.value(),
-                         " was moved recently and cannot be moved for another ", left.count(),
-                         " s (cooldown)", kOverride));
+                         " was started or moved recently and cannot be moved for another ",
+                         left.count(), " s (cooldown)", kOverride));
     }
     case RestraintKind::kProtectHead:
       break;

@@ -117,6 +117,8 @@ void Scheduler::on(const JobReady& e) {
     job.phase = JobPhase::kRunning;
     job.main.ready = true;
     job.create_failures = 0;
+    // A batch job is moved by its checkpoint, for which its program must have been loaded.
+    if (job.kind == JobKind::kBatch && job.allowed_to_move) begin_cooldown(s);
     report(job, JobNews::kRunning);
     update_flags(s);
   } else if (job.replica.run == e.run && job.move == MovePhase::kStarting) {

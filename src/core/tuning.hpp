@@ -21,9 +21,10 @@ struct DayWindow {
 };
 
 struct Restraint {
-  std::uint32_t most_moves = 4;                  // at a time on this node; 0: none
-  Duration cooldown = std::chrono::seconds(60);  // of a job, after it moved
-  std::int64_t smallest_gain_ppm = 0;            // of FragCost, for intra-GPU moves, in millionths
+  std::uint32_t most_moves = 4;  // at a time on this node; 0: none
+  Duration cooldown =
+      std::chrono::seconds(60);  // of a job, after it moved; of a batch job also after its start
+  std::int64_t smallest_gain_ppm = 0;  // of FragCost, for intra-GPU moves, in millionths
   DayWindow window;
   bool protect_head = true;  // no move may take a place the first waiting job could use
 

@@ -12,7 +12,7 @@ std::string restraint_text(const api::RestraintView& by, std::uint64_t job) {
   if (by.by == "migration") return "moves are disabled (migration = off)";
   if (by.by == "window") return cat("the window for moves opens at ", until);
   if (by.by == "cooldown")
-    return cat("job ", job, " was moved recently (cooldown until ", until, ")");
+    return cat("job ", job, " was started or moved recently (cooldown until ", until, ")");
   if (by.by == "most_moves") return "the limit most_moves is reached";
   return "it would take a placement that the queue head could use (protect_head)";
 }
