@@ -5,6 +5,8 @@
 //   disk         EIO from what reads or writes a file or makes it durable
 //   space        ENOSPC from what makes files and folders or writes to them
 //   memory       ENOMEM or EAGAIN from what starts processes and threads
+//   network      ECONNRESET, EADDRINUSE or EPERM from what a socket or a poll of sockets is used
+//   for
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -22,11 +24,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
 
-enum class Kind { kNone, kDescriptors, kDisk, kSpace, kMemory };
+enum class Kind { kNone, kDescriptors, kDisk, kSpace, kMemory, kNetwork };
 
 struct Plan {
   Kind kind = Kind::kNone;
@@ -45,6 +48,7 @@ Plan read_plan() {
   if (is("disk")) plan.kind = Kind::kDisk;
   if (is("space")) plan.kind = Kind::kSpace;
   if (is("memory")) plan.kind = Kind::kMemory;
+  if (is("network")) plan.kind = Kind::kNetwork;
   const char* at = std::strchr(text, ':');
   if (at == nullptr) return plan;
   char* end = nullptr;
@@ -81,6 +85,14 @@ bool fails(Kind kind, const char* call, int error) {
 bool no_descriptor(const char* call) { return fails(Kind::kDescriptors, call, EMFILE); }
 bool no_space(const char* call) { return fails(Kind::kSpace, call, ENOSPC); }
 bool disk_fails(const char* call) { return fails(Kind::kDisk, call, EIO); }
+
+bool cannot_send(const char* call) { return fails(Kind::kNetwork, call, ENOBUFS); }
+bool is_reset(int fd, const char* call) {
+  if (!fails(Kind::kNetwork, call, ECONNRESET)) return false;
+  ::syscall(SYS_shutdown, fd, SHUT_RDWR);
+  errno = ECONNRESET;
+  return true;
+}
 
 bool is_file(int fd) {
   struct stat found{};
@@ -204,6 +216,47 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
                    void* argument) {
   if (fails(Kind::kMemory, "pthread_create", EAGAIN)) return EAGAIN;
   return NEXT(pthread_create)(thread, attributes, run, argument);
+}
+
+int connect(int fd, const sockaddr* address, socklen_t length) {
+  if (fails(Kind::kNetwork, "connect", ECONNREFUSED)) return -1;
+  return NEXT(connect)(fd, address, length);
+}
+int bind(int fd, const sockaddr* address, socklen_t length) {
+  if (fails(Kind::kNetwork, "bind", EADDRINUSE)) return -1;
+  return NEXT(bind)(fd, address, length);
+}
+int listen(int fd, int backlog) {
+  return fails(Kind::kNetwork, "listen", EADDRINUSE) ? -1 : NEXT(listen)(fd, backlog);
+}
+ssize_t send(int fd, const void* bytes, size_t count, int flags) {
+  return cannot_send("send") ? -1 : NEXT(send)(fd, bytes, count, flags);
+}
+ssize_t recv(int fd, void* bytes, size_t count, int flags) {
+  return is_reset(fd, "recv") ? -1 : NEXT(recv)(fd, bytes, count, flags);
+}
+ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  return cannot_send("sendmsg") ? -1 : NEXT(sendmsg)(fd, message, flags);
+}
+ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  return is_reset(fd, "recvmsg") ? -1 : NEXT(recvmsg)(fd, message, flags);
+}
+ssize_t readv(int fd, const iovec* parts, int count) {
+  return is_reset(fd, "readv") ? -1 : NEXT(readv)(fd, parts, count);
+}
+ssize_t writev(int fd, const iovec* parts, int count) {
+  return cannot_send("writev") ? -1 : NEXT(writev)(fd, parts, count);
+}
+int getsockopt(int fd, int level, int name, void* value, socklen_t* length) {
+  if (fails(Kind::kNetwork, "getsockopt", EPERM)) return -1;
+  return NEXT(getsockopt)(fd, level, name, value, length);
+}
+int setsockopt(int fd, int level, int name, const void* value, socklen_t length) {
+  if (fails(Kind::kNetwork, "setsockopt", EPERM)) return -1;
+  return NEXT(setsockopt)(fd, level, name, value, length);
+}
+int shutdown(int fd, int how) {
+  return fails(Kind::kNetwork, "shutdown", ENOTCONN) ? -1 : NEXT(shutdown)(fd, how);
 }
 
 }  // extern "C"

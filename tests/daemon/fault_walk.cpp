@@ -13,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "node.hpp"
+#include "service_node.hpp"
 #include "store/replay.hpp"
 #include "store/store.hpp"
 
@@ -23,6 +24,7 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 
 constexpr int kExitCode = 3;
+constexpr milliseconds kAnswerTime{2'000};
 constexpr milliseconds kScenarioTime{1'500};  // a call that fails may delay an answer by a retry
 
 class Scenario {
@@ -36,6 +38,8 @@ class Scenario {
   [[nodiscard]] std::vector<std::string> faults() const;
   void make_programs();
   void act();
+  void act_on_service();
+  void check_service();
   void wait_a_while(std::uint64_t job);
   void check_jobs();
   void check_left();
@@ -48,6 +52,7 @@ class Scenario {
   std::uint64_t exiting_ = 0;  // job ids; 0: not acknowledged
   std::uint64_t sleeping_ = 0;
   std::uint64_t lease_ = 0;
+  std::uint64_t service_ = 0;
   std::vector<std::string> violations_;
 };
 
@@ -57,20 +62,27 @@ std::vector<std::string> Scenario::faults() const {
           "ASAN_OPTIONS=verify_asan_link_order=0"};
 }
 
-// The daemon starts shims with an empty environment: a script beside a copy of it sets theirs.
+// The daemon starts shims and endpoints with an empty environment: a script beside a copy of it
+// sets theirs. The endpoint of a service of root runs as another user, who must be able to log
+// failures.
 void Scenario::make_programs() {
   namespace fs = std::filesystem;
   const fs::path built(TANGRAMD_BINARY);
   const fs::path folder(node_.at("programs"));
   fs::create_directories(folder);
   fs::create_symlink(built.parent_path() / "emulator", folder / "emulator");
-  fs::create_symlink(built.parent_path() / "tangram-endpoint", folder / "tangram-endpoint");
+  const std::string wrapped = "tangram-" + options_.program;
+  const char* other = options_.program == "shim" ? "tangram-endpoint" : "tangram-shim";
+  fs::create_symlink(built.parent_path() / other, folder / other);
   fs::copy_file(built, folder / "tangramd");
   std::string script = "#!/bin/sh\n";
   for (const std::string& each : faults()) script += cat("export '", each, "'\n");
-  script += cat("exec ", (built.parent_path() / "tangram-shim").string(), " \"$@\"\n");
-  node_.folder().write("programs/tangram-shim", script);
-  fs::permissions(folder / "tangram-shim", fs::perms::owner_all);
+  script += cat("exec ", (built.parent_path() / wrapped).string(), " \"$@\"\n");
+  node_.folder().write("programs/" + wrapped, script);
+  fs::permissions(folder / wrapped, fs::perms::owner_all);
+  node_.folder().write("failed", "");
+  fs::permissions(node_.at("failed"), fs::perms::all);
+  fs::permissions(node_.at("."), fs::perms::owner_all | fs::perms::others_exec);
   node_.use_program((folder / "tangramd").string());
 }
 
@@ -92,6 +104,51 @@ void Scenario::act() {
   if (lease_ != 0) node_.try_call("DELETE", cat("/v1/leases/", lease_), std::nullopt);
 }
 
+// What a client gets is the answer of the replica, an error of the endpoint, or nothing.
+void Scenario::act_on_service() {
+  const auto answer = node_.try_call(
+      "POST", "/v1/jobs",
+      node_.job_request(
+          "1g.5gb", "exec " TANGRAM_LLM_SERVER,
+          {{"kind", "service"},
+           {"probe", {{"kind", "http"}, {"path", "/health"}, {"interval", "20ms"}}}}));
+  if (!answer) return;
+  service_ = answer->at("id").to_number<std::uint64_t>();
+  const auto until = std::chrono::steady_clock::now() + kScenarioTime;
+  for (int requests = 0; requests < 6 && std::chrono::steady_clock::now() < until;) {
+    const auto job = node_.try_call("GET", cat("/v1/jobs/", service_), std::nullopt);
+    if (!job || job->at("address").is_null()) {
+      std::this_thread::sleep_for(milliseconds(5));
+      continue;
+    }
+    ++requests;
+    const auto [status, body] =
+        get_in_time(job->at("port").to_number<std::uint16_t>(), "/whoami", kAnswerTime);
+    if (status == 0 && body.find("timeout") != std::string::npos) add("a request without an end");
+    if (status == 200 && body.empty()) add("an answer without its body");
+    if (status != 0 && status != 200 && status < 500) add(cat("an answer with status ", status));
+  }
+}
+
+// After the fault, without a new submission, the service is reached again.
+void Scenario::check_service() {
+  if (service_ == 0) return;
+  const auto has_ended = [&] { return !node_.job(service_).at("ended").is_null(); };
+  eventually("the service answers or has ended", [&] {
+    const json::object job = node_.job(service_);
+    if (!job.at("ended").is_null()) return true;
+    return !job.at("address").is_null() &&
+           get_in_time(job.at("port").to_number<std::uint16_t>(), "/whoami", kAnswerTime).first ==
+               200;
+  });
+  if (has_ended() && !node_.job(service_).at("reason").is_string()) {
+    add(cat("the service has ended without a reason: ", json::serialize(node_.job(service_))));
+  }
+  node_.try_call("POST", cat("/v1/jobs/", service_, "/cancel"), std::nullopt);
+  eventually("the service has ended", has_ended);
+  eventually("its endpoint has ended", [&] { return node_.endpoints().empty(); });
+}
+
 // Waits until the job has ended, or for kScenarioTime: a fault may have delayed the end.
 void Scenario::wait_a_while(std::uint64_t job) {
   const auto until = std::chrono::steady_clock::now() + kScenarioTime;
@@ -104,13 +161,13 @@ void Scenario::wait_a_while(std::uint64_t job) {
 
 std::optional<std::string> Scenario::play(std::vector<std::string>& violations) {
   std::vector<std::string> environment = {"TANGRAM_EMULATOR_LATENCY=0"};
-  if (options_.program == "shim") {
+  if (options_.program != "daemon") {
     make_programs();
   } else {
     for (const std::string& each : faults()) environment.push_back(each);
   }
   node_.use_environment(environment);
-  if (node_.try_start()) act();
+  if (node_.try_start()) options_.program == "endpoint" ? act_on_service() : act();
   if (node_.is_running()) node_.kill();
   std::istringstream failed(node_.folder().read("failed"));
   std::string call;
@@ -121,6 +178,7 @@ std::optional<std::string> Scenario::play(std::vector<std::string>& violations) 
   if (!node_.try_start()) {
     add(cat("the next start fails: ", node_.log()));
   } else {
+    check_service();
     check_jobs();
     check_left();
     node_.stop();

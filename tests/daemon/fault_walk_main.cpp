@@ -1,5 +1,5 @@
-// The long form of the fault walk: fault_walk daemon|shim KIND [FROM [TO [STEP [COUNT]]]]; see
-// fault_walk.hpp, and failing_calls.cpp for the kinds.
+// The long form of the fault walk: fault_walk daemon|shim|endpoint KIND [FROM [TO [STEP [COUNT]]]];
+// see fault_walk.hpp, and failing_calls.cpp for the kinds.
 #include <cstdio>
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (argc < 3) {
     std::fprintf(stderr,
-                 "usage: fault_walk daemon|shim descriptors|disk|space|memory "
+                 "usage: fault_walk daemon|shim|endpoint descriptors|disk|space|memory|network "
                  "[FROM [TO [STEP [COUNT]]]]\n");
     return 2;
   }

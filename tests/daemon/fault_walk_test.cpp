@@ -31,7 +31,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Sample{"daemon", "descriptors", 40}, Sample{"daemon", "disk", 40},
                       Sample{"daemon", "space", 20}, Sample{"daemon", "memory", 3},
                       Sample{"shim", "descriptors", 4}, Sample{"shim", "disk", 3},
-                      Sample{"shim", "space", 3}, Sample{"shim", "memory", 1}),
+                      Sample{"shim", "space", 3}, Sample{"shim", "memory", 1},
+                      Sample{"daemon", "network", 60}, Sample{"shim", "network", 3},
+                      Sample{"endpoint", "descriptors", 4}, Sample{"endpoint", "disk", 2},
+                      Sample{"endpoint", "network", 6}),
     [](const auto& of) { return std::string(of.param.program) + "_" + of.param.kind; });
 
 }  // namespace

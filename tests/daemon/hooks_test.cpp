@@ -58,6 +58,16 @@ TEST(Hooks, AProgramGetsEveryEndedJobOnItsStandardInput) {
   EXPECT_FALSE(job.at("request").as_object().contains("environment"));
 }
 
+TEST(Hooks, AProgramInheritsNoDescriptors) {
+  const os::testing::Folder folder;
+  const std::string hook = program(folder, cat("ls /proc/self/fd > ", folder.at("out")));
+  Node node({.config = cat("[hooks]\ncommand = [\"", hook, "\"]\n")});
+  node.start();
+  node.await(node.submit("1g.5gb", "true"), "completed");
+  eventually("the hook was run", [&] { return count_of(node, "command", "ok") == 1; });
+  EXPECT_EQ(folder.read("out"), "0\n1\n2\n3\n");  // 3: the listing itself
+}
+
 TEST(Hooks, FailuresAreLoggedAndCountedAndDelayNobody) {
   const os::testing::Folder folder;
   Node node({.config = "[hooks]\ncommand = [\"/nowhere/hook\"]\n"});

@@ -69,20 +69,37 @@ std::pair<int, std::string> ServiceNode::get(const std::string& path) {
 }
 
 std::pair<int, std::string> get_at(std::uint16_t port, const std::string& path) {
+  return get_in_time(port, path, std::chrono::minutes(10));
+}
+
+std::pair<int, std::string> get_in_time(std::uint16_t port, const std::string& path,
+                                        std::chrono::milliseconds time) {
   namespace http = boost::beast::http;
   boost::asio::io_context loop;
   boost::beast::tcp_stream stream(loop);
-  boost::system::error_code failed;
-  stream.connect({boost::asio::ip::address_v4::loopback(), port}, failed);
-  if (failed) return {0, failed.message()};
   http::request<http::empty_body> request(http::verb::get, path, 11);
   request.set(http::field::host, "localhost");
   request.keep_alive(false);
-  http::write(stream, request, failed);
   boost::beast::flat_buffer buffer;
   http::response<http::string_body> response;
-  if (!failed) http::read(stream, buffer, response, failed);
-  if (failed) return {0, failed.message()};
+  std::string failed;
+  const auto note = [&](const boost::system::error_code& error) {
+    if (error) failed = error.message();
+    return !error;
+  };
+  stream.expires_after(time);
+  stream.async_connect(
+      boost::asio::ip::tcp::endpoint(boost::asio::ip::address_v4::loopback(), port),
+      [&](const boost::system::error_code& connected) {
+        if (!note(connected)) return;
+        http::async_write(stream, request, [&](const auto& written, std::size_t) {
+          if (!note(written)) return;
+          http::async_read(stream, buffer, response,
+                           [&](const auto& read, std::size_t) { (void)note(read); });
+        });
+      });
+  loop.run();
+  if (!failed.empty()) return {0, failed};
   return {static_cast<int>(response.result_int()), response.body()};
 }
 

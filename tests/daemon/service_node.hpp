@@ -2,6 +2,7 @@
 // endpoint and moved by the test. As in Node, nothing is mocked.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +13,10 @@ namespace tangram::tests {
 
 // GET of `path` on 127.0.0.1:port over a new connection: status and body, or 0 and the error.
 [[nodiscard]] std::pair<int, std::string> get_at(std::uint16_t port, const std::string& path);
+
+// The same, but gives up after `time`.
+[[nodiscard]] std::pair<int, std::string> get_in_time(std::uint16_t port, const std::string& path,
+                                                      std::chrono::milliseconds time);
 
 class ServiceNode {
  public:

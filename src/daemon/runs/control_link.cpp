@@ -98,7 +98,13 @@ void ControlLink::Stream::write() {
   if (unsent_.empty()) return;
   boost::asio::async_write(socket_, boost::asio::buffer(unsent_.front()),
                            [self = shared_from_this()](const error_code& error, std::size_t) {
-                             if (self->closed_ || error) return;  // read() reports the end
+                             if (self->closed_) return;
+                             if (error) {  // e.g. out of memory; read() reports the end
+                               error_code ignored;
+                               std::ignore =
+                                   self->socket_.shutdown(Local::socket::shutdown_both, ignored);
+                               return;
+                             }
                              self->unsent_.pop_front();
                              self->write();
                            });

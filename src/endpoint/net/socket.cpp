@@ -111,6 +111,12 @@ std::size_t Socket::send(std::string_view first, std::string_view second) {
   } while (status == asio::error::interrupted);
   if (status && status != asio::error::try_again && status != asio::error::would_block) {
     broken_ = true;
+    // The peer may have answered before it closed. Any other failure (out of memory) is local: the
+    // peer will wait for the rest for ever, and so would the reader of its answer.
+    const bool is_of_peer =
+        status == asio::error::broken_pipe || status == asio::error::connection_reset;
+    Status ignored;
+    if (!is_of_peer) std::ignore = socket_.shutdown(AsioSocket::shutdown_both, ignored);
     return 0;
   }
   if (sent_ != nullptr) *sent_ += done;
