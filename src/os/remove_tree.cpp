@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <dirent.h>
+#include <expected>
 #include <fcntl.h>
 #include <grp.h>
 #include <memory>
@@ -94,23 +95,21 @@ void unlock(int folder) {
   }
 }
 
-// A mount point is not opened (EBUSY): a user may have mounted a file system there that hangs. The
-// place is found first, which asks no file system, and what it is stays so whatever is mounted
-// later.
-Descriptor open_folder(int parent, const char* name) {
+// Returns the folder or an errno. A mount point is not opened (EBUSY): a user may have mounted a
+// file system there that hangs. The place is found first, which asks no file system, and what it is
+// stays so whatever is mounted later.
+std::expected<Descriptor, int> open_folder(int parent, const char* name) {
   const Descriptor place(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!place.ok()) return Descriptor(-1);
-  if (is_mount_point(place.get())) {
-    errno = EBUSY;
-    return Descriptor(-1);
-  }
+  if (!place.ok()) return std::unexpected(errno);
+  if (is_mount_point(place.get())) return std::unexpected(EBUSY);
   Descriptor folder(openat(place.get(), ".", kFolder));
   if (!folder.ok() && errno == EACCES) {
     // By this name because fchmod() does not accept a place.
     static_cast<void>(chmod(cat("/proc/self/fd/", place.get()).c_str(), S_IRWXU));
     folder = Descriptor(openat(place.get(), ".", kFolder));
   }
-  if (folder.ok()) unlock(folder.get());
+  if (!folder.ok()) return std::unexpected(errno);
+  unlock(folder.get());
   return folder;
 }
 
@@ -184,16 +183,16 @@ class Remover {
 
   // Sweeps a folder in the top folder and removes it.
   bool sweep_below(const char* name) {
-    const Descriptor folder = open_folder(top_, name);
-    if (!folder.ok()) {
-      fail("open", name, errno);
+    const auto folder = open_folder(top_, name);
+    if (!folder) {
+      fail("open", name, folder.error());
       return true;
     }
-    if (mount_of(folder.get()) != mount_) {
+    if (mount_of(folder->get()) != mount_) {
       fail("remove", name, EXDEV);
       return true;
     }
-    if (!sweep(folder.get())) return false;
+    if (!sweep(folder->get())) return false;
     if (unlinkat(top_, name, AT_REMOVEDIR) == 0) has_progress_ = true;
     return true;  // else it is not empty: the next sweep sees why
   }
@@ -225,14 +224,15 @@ class Remover {
 }  // namespace
 
 Result<bool> remove_tree(const std::string& path, const RemoveLimits& limits) {
-  const Descriptor top = open_folder(AT_FDCWD, path.c_str());
-  if (!top.ok() && errno == ENOENT) return true;
+  const auto top = open_folder(AT_FDCWD, path.c_str());
+  if (!top && top.error() == ENOENT) return true;
   struct stat status{};
-  if (!top.ok() || fstat(top.get(), &status) != 0) return system_failure("open", path, errno);
+  if (!top) return system_failure("open", path, top.error());
+  if (fstat(top->get(), &status) != 0) return system_failure("open", path, errno);
   {
     const FileSystemUser owner(status.st_uid, status.st_gid);
     if (!owner.is_right()) return failed(cat("cannot act as the owner of ", quoted(path), "."));
-    const auto emptied = Remover(top.get(), limits).run();
+    const auto emptied = Remover(top->get(), limits).run();
     if (!emptied) {
       return failed(cat("cannot remove all of ", quoted(path), ": ", emptied.error().message));
     }

@@ -24,6 +24,7 @@ void keep_descriptors(int input, int status) {
   ::dup3(high_status, kHelperStatus, O_CLOEXEC);
   ::syscall(SYS_close_range, static_cast<unsigned>(kHelperStatus + 1), ~0U, 0);
   const int null = ::open("/dev/null", O_RDWR);
+  if (null < 0) return;
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
   if (null > kHelperStatus) ::close(null);
 }

@@ -135,7 +135,7 @@ json::object Session::environment() const {
     }
     std::free(*at);
   }
-  std::free(list);
+  std::free(static_cast<void*>(list));
   return variables;
 }
 
@@ -156,7 +156,9 @@ json::array groups() {
   std::vector<gid_t> found(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
   const int count = ::getgroups(static_cast<int>(found.size()), found.data());
   found.resize(static_cast<std::size_t>(std::max(count, 0)));
-  return json::array(found.begin(), found.end());
+  json::array list;
+  for (const gid_t each : found) list.emplace_back(each);
+  return list;
 }
 
 void wait_for_end_of_input() {
