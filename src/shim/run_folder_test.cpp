@@ -27,6 +27,8 @@ api::RunSpec full_spec() {
   spec.environment = {{"PATH", "/bin"}, {"EMPTY", ""}, {"ODD", "a=b\x80"}};
   spec.directory = "/tmp";
   spec.user = api::RunSpec::User{.uid = 4'294'967'294U, .gid = 7, .groups = {7, 8}};
+  spec.pam = api::RunSpec::Pam{
+      .user = "alice", .folder = "/etc/x", .nofile = api::ResourceLimit{.soft = 7, .hard = {}}};
   spec.umask = 077;
   spec.resource_limits = {{"nofile", {.soft = 64, .hard = std::nullopt}},
                           {"as", {.soft = std::numeric_limits<std::uint64_t>::max(), .hard = 1}}};
@@ -94,11 +96,12 @@ TEST(RunFolder, UnknownKeysAreIgnoredOtherVersionsAreNot) {
 
 TEST(RunFolder, ReportsMistakesInASpecification) {
   const std::pair<const char*, const char*> mistakes[] = {
-      {"umask", "\"umask\" must be"},       {"command", "\"command\" must be"},
-      {"environment", "\"environment\""},   {"grace_ms", "\"grace_ms\" must be"},
-      {"user", "cannot read the user"},     {"tag", "\"tag\" must be"},
-      {"log_bytes", "\"log_bytes\" must"},  {"resource_limits", "\"resource_limits\" must"},
-      {"cpu_percent", "\"cpu_percent\" m"}, {"version", "\"version\" must be"},
+      {"umask", "\"umask\" must be"},         {"command", "\"command\" must be"},
+      {"environment", "\"environment\""},     {"grace_ms", "\"grace_ms\" must be"},
+      {"user", "cannot read the user"},       {"tag", "\"tag\" must be"},
+      {"log_bytes", "\"log_bytes\" must"},    {"resource_limits", "\"resource_limits\" must"},
+      {"cpu_percent", "\"cpu_percent\" m"},   {"version", "\"version\" must be"},
+      {"pam", "cannot read the PAM session"},
   };
   for (const auto& [key, message] : mistakes) {
     boost::json::object document = api::to_json(full_spec()).as_object();
