@@ -17,6 +17,7 @@ NoCandidate why_none(const Node& node, const Request& request, bool only_idle, G
   if (gpu.cordoned) return NoCandidate::kCordoned;
   const auto profile = node.profile_on(gpu.model, request.profile);
   if (!profile) return NoCandidate::kNoProfile;
+  if (request.queued.contains(gpu.model)) return NoCandidate::kQueued;
   if (!request.models.contains(gpu.model)) return NoCandidate::kOtherModel;
   if (only_idle || node.partitioning() == Partitioning::kStatic) return NoCandidate::kNoIdle;
   const mig::Model& model = node.model(gpu.model);
@@ -49,7 +50,7 @@ std::vector<Standing> standing_in(const Node& node, const Request& request, GpuI
 }  // namespace
 
 std::string_view name_of(NoCandidate why) {
-  static constexpr std::array<std::string_view, 11> kWords{
+  static constexpr std::array<std::string_view, 12> kWords{
       "cordoned",
       "draining",
       "unresponsive: the driver does not answer for it",
@@ -60,6 +61,7 @@ std::string_view name_of(NoCandidate why) {
       "too few free slices",
       "fragmented: enough free slices, but not at a legal start",
       "its free places failed this job lately",
+      "kept for an earlier waiting job",
       "no idle instance of exactly this profile"};
   return kWords[static_cast<std::size_t>(why)];
 }

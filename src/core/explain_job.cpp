@@ -7,6 +7,15 @@
 
 namespace tangram::core {
 
+Request queue_request(const Scheduler& scheduler, const Job& job) {
+  Request request = scheduler.node().request_of(job);
+  const auto place = scheduler.place_in_queue(job);
+  if (scheduler.policies().queue->passing == Passing::kNone || !place.ahead.empty()) return request;
+  request.models = place.models;
+  request.queued = place.queued;
+  return request;
+}
+
 Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id) {
   const Node& node = scheduler.node();
   const JobSlot s = node.find_job(id);
@@ -19,9 +28,8 @@ Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id) {
     result.retry_at = std::min(result.retry_at.value_or(b.until), b.until);
   }
   if (job.phase == JobPhase::kQueued || job.phase == JobPhase::kHeld) {
-    result.ahead = scheduler.ahead_of(job.profile, job.order);
-    if (job.phase == JobPhase::kQueued) result.ahead.pop_back();  // itself
-    const Request request = node.request_of(job);
+    result.ahead = scheduler.place_in_queue(job).ahead;
+    const Request request = queue_request(scheduler, job);
     result.waiting = explain_waiting(node, *scheduler.policies().placement, request);
   }
   return result;

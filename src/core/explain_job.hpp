@@ -15,12 +15,15 @@ namespace tangram::core {
 struct JobExplanation {
   JobPhase phase = JobPhase::kQueued;
   std::uint8_t holds = 0;  // HoldCause bits, if held
-  // The jobs before it in the queue, the head first; the queue is strict. For a held job: those
-  // that would be before it if it were released now.
+  // The jobs that go first, the head of the queue first; empty if it may start when it fits. For a
+  // held job: those that would go first if it were released now.
   std::vector<JobId> ahead;
   std::optional<Instant> retry_at;  // when the first of its failed places may be tried again
   std::optional<WaitingExplanation> waiting;  // of a queued or held job
 };
+
+// What is requested for a waiting job: as the scheduler does, if no job goes first.
+[[nodiscard]] Request queue_request(const Scheduler& scheduler, const Job& job);
 
 [[nodiscard]] Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id);
 

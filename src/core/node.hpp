@@ -92,6 +92,9 @@ class Node {
   [[nodiscard]] std::size_t name_count() const { return names_.size(); }
   // The models that have the profile; only `gpu_model`, unless empty.
   [[nodiscard]] ModelSet models_of(ProfileName p, std::string_view gpu_model = {}) const;
+  [[nodiscard]] ModelSet models_of(const Job& job) const {
+    return models_of(job.profile, job.gpu_model);
+  }
   // Whether some GPU (in service; or at all) has the profile: in its layout, if static. Only GPUs
   // of `gpu_model` count, unless it is empty.
   [[nodiscard]] bool servable(ProfileName p, std::string_view gpu_model = {}) const;
@@ -139,6 +142,11 @@ class Node {
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] JobSlot queue_head() const { return queue_head_; }
+  // The waiting job that GPUs of this model go to first; the queue's head if the queue is strict.
+  [[nodiscard]] JobSlot head_of(ModelId m) const {
+    return m.value() < pool_heads_.size() ? pool_heads_[m.value()] : queue_head_;
+  }
+  [[nodiscard]] std::span<const JobSlot> pool_heads() const { return pool_heads_; }
   [[nodiscard]] std::uint32_t moves_under_way() const { return moves_; }
   // Requests among the last kRecent for each profile name.
   static constexpr std::size_t kRecent = 64;
@@ -148,6 +156,10 @@ class Node {
   void set_tuning(const Tuning& tuning);
   void set_now(Instant now) { now_ = now; }
   void set_queue_head(JobSlot s) { queue_head_ = s; }
+  // By model, kNoJob where no job waits for it. Empty: the queue is strict.
+  void set_pool_heads(std::span<const JobSlot> heads) {
+    pool_heads_.assign(heads.begin(), heads.end());
+  }
   void add_moves(int change) {
     moves_ = static_cast<std::uint32_t>(static_cast<int>(moves_) + change);
   }
@@ -216,6 +228,7 @@ class Node {
   Tuning tuning_;
   Instant now_{};
   JobSlot queue_head_ = kNoJob;
+  std::vector<JobSlot> pool_heads_;
   std::uint32_t moves_ = 0;
   std::int64_t common_denominator_ = 1;
   std::array<ProfileName, kRecent> recent_{};

@@ -33,6 +33,7 @@ struct Request {
   ProfileName profile;
   std::span<const BackOff> avoid = {};  // no candidates while their back-off runs
   ModelSet models = ModelSet::all();    // only GPUs of these models are candidates
+  ModelSet queued = {};                 // models not among `models` because earlier jobs wait there
 };
 
 // Compared part by part; the names of the parts are the policy's criteria.
@@ -56,10 +57,19 @@ struct Waiting {
   int compute_slices = 0;
 };
 
+// Which waiting jobs may start. The models of a job are the GPU models that have its profile (only
+// its own, if it is for one model); it does not matter whether their GPUs are cordoned.
+enum class Passing : std::uint8_t {
+  kNone,   // strict: only the first one
+  kPools,  // on GPUs of a model, the first one that the model is one of the models of
+};
+
+// An order of the waiting jobs, and who may start before earlier ones.
 struct QueuePolicy {
   std::string_view name;
   std::string_view summary;
   bool (*before)(const Waiting& a, const Waiting& b);
+  Passing passing = Passing::kNone;
 };
 
 // A move of one job to a slot.

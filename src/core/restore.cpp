@@ -94,6 +94,7 @@ void Scheduler::restore_queue() {
     return policies_.queue->before(waiting_view(look(a)), waiting_view(look(b)));
   });
   for (const JobSlot s : queued) enqueue(s);
+  if (pools_changed_) find_pool_heads();
 }
 
 Result<void> Scheduler::restore_rest(const SavedRest& rest) {

@@ -30,8 +30,9 @@ const BackOff* backed_off(const Job& job, GpuId gpu, int start, Instant now) {
 
 bool takes_place_of_head(const Node& node, ModelId model, mig::Occupancy before,
                          mig::Occupancy after) {
-  if (!node.tuning().restraint.protect_head || node.queue_head() == kNoJob) return false;
-  const auto profile = node.profile_on(model, node.job(node.queue_head()).profile);
+  const JobSlot head = node.head_of(model);
+  if (!node.tuning().restraint.protect_head || head == kNoJob) return false;
+  const auto profile = node.profile_on(model, node.job(head).profile);
   if (!profile) return false;
   const mig::Model& m = node.model(model);
   return m.feasible(after, *profile) < m.feasible(before, *profile);

@@ -16,8 +16,8 @@ namespace tangram::core {
 // The back-off of this slot for this job, if it has not ended.
 [[nodiscard]] const BackOff* backed_off(const Job& job, GpuId gpu, int start, Instant now);
 
-// protect_head: whether changing from one occupancy to the other takes a slot from the first
-// waiting job.
+// protect_head: whether changing from one occupancy to the other takes a slot from the job that is
+// first for GPUs of this model.
 [[nodiscard]] bool takes_place_of_head(const Node& node, ModelId model, mig::Occupancy before,
                                        mig::Occupancy after);
 

@@ -65,6 +65,7 @@ void Scheduler::settle() {
   const std::uint64_t head_order = head == kNoJob ? kNoHead : look(head).order;
   if (head_order != head_order_) replan_restrained();  // protect_head protects another one now
   head_order_ = head_order;
+  if (pools_changed_) find_pool_heads();
   plan();
 }
 

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -51,8 +52,24 @@ class Scheduler {
   [[nodiscard]] const Policies& policies() const { return policies_; }
   [[nodiscard]] std::vector<JobId> waiting() const;  // in the order of the queue
   [[nodiscard]] std::size_t waiting_count() const { return queue_length_; }
-  // The queued jobs before which a job of this profile and order of submission would not come.
-  [[nodiscard]] std::vector<JobId> ahead_of(ProfileName profile, std::uint64_t order) const;
+  // Where a job stands in the queue, or would stand.
+  struct QueuePlace {
+    std::vector<JobId> ahead;  // the queued jobs that go first, the first one first
+    ModelSet models;           // if none do: it may start on GPUs of these models
+    ModelSet queued;           // its other models: earlier jobs go first there
+  };
+  // Of a job of this profile, order of submission and, unless empty, GPU model.
+  [[nodiscard]] QueuePlace place_in_queue(ProfileName profile, std::uint64_t order,
+                                          std::string_view gpu_model = {}) const;
+  [[nodiscard]] QueuePlace place_in_queue(const Job& job) const {
+    return place_in_queue(job.profile, job.order, job.gpu_model);
+  }
+  // For each queued job, in the order of the queue, how many go first.
+  struct QueuedJob {
+    JobId job;
+    std::size_t ahead = 0;
+  };
+  [[nodiscard]] std::vector<QueuedJob> queued_jobs() const;
   [[nodiscard]] bool awaits_planning(GpuId g) const {
     return to_plan_.contains(g.value()) || restrained_.contains(g.value());
   }
@@ -94,6 +111,13 @@ class Scheduler {
   void enqueue(JobSlot s);
   void dequeue(JobSlot s);
   void try_queue();
+  void try_first();
+  void try_pools();
+  void find_pool_heads();
+  void count_waiting(const Job& job, int change);
+  void recount_waiting();
+  void forget_pools();
+  [[nodiscard]] ModelSet wanted_models() const;
   void place(JobSlot s, const Slot& slot);
   void hold(JobSlot s, HoldCause cause);
   void unhold(JobSlot s, HoldCause cause);
@@ -195,7 +219,11 @@ class Scheduler {
   bool try_queue_ = false;
   static constexpr std::uint64_t kNoHead = ~std::uint64_t{0};
   std::uint64_t head_order_ = kNoHead;  // of the job that protect_head protected last
-  GpuSet to_plan_;                      // GPUs that await planning
+  // Of a queue with pools: by model, how many jobs wait for it; the heads' models and orders.
+  std::vector<std::uint32_t> waiting_for_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> pool_head_orders_;
+  bool pools_changed_ = false;
+  GpuSet to_plan_;     // GPUs that await planning
   GpuSet restrained_;  // those whose moves are restrained; planned again by timer or change
   GpuSet draining_;
   std::vector<Quarantine> quarantines_;

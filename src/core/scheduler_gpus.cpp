@@ -9,6 +9,7 @@ namespace tangram::core {
 
 void Scheduler::on(const GpuAdded& e) {
   const GpuId gpu = node_.add_gpu(node_.add_model(e.model));
+  if (policies_.queue->passing != Passing::kNone) recount_waiting();
   if (node_.partitioning() == Partitioning::kStatic) {
     node_.set_layout(gpu, e.layout);
     repair_layout(gpu);
@@ -146,13 +147,16 @@ void Scheduler::on(const GpuDrained& e) {
 void Scheduler::on(const TuningChanged& e) {
   const bool reorder = e.policies.queue != policies_.queue;
   node_.set_tuning(e.tuning);
-  policies_ = e.policies;
+  std::vector<JobSlot> waiting;
   if (reorder) {
-    std::vector<JobSlot> waiting;
     while (node_.queue_head() != kNoJob) {
       waiting.push_back(node_.queue_head());
       dequeue(node_.queue_head());
     }
+    forget_pools();
+  }
+  policies_ = e.policies;
+  if (reorder) {
     std::ranges::sort(waiting, [&](JobSlot a, JobSlot b) {
       return policies_.queue->before(waiting_view(node_.job(a)), waiting_view(node_.job(b)));
     });

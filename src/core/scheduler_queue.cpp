@@ -1,6 +1,7 @@
-// The queue of the scheduler: strict, so only its head may start (§IV-C step 5). The order is the
-// queue policy's; a job that comes back (requeued, released) gets the position of its submission.
-// Every change of the queue goes through enqueue() and dequeue().
+// The queue of the scheduler. Its order and who may start are the queue policy's; under the paper's
+// only the head may (§IV-C step 5). A job that comes back (requeued, released) gets the position of
+// its submission. Every change of the queue goes through enqueue() and dequeue(). Queues with a
+// first job per GPU model: scheduler_pools.cpp.
 #include "base/check.hpp"
 #include "core/candidates.hpp"
 #include "core/scheduler.hpp"
@@ -43,6 +44,7 @@ void Scheduler::enqueue(JobSlot s) {
     node_.queue_links(job.queue_after).queue_before = s;
   }
   ++queue_length_;
+  if (policies_.queue->passing != Passing::kNone) count_waiting(job, 1);
 }
 
 void Scheduler::dequeue(JobSlot s) {
@@ -62,10 +64,20 @@ void Scheduler::dequeue(JobSlot s) {
   job.queue_before = kNoJob;
   job.queue_after = kNoJob;
   --queue_length_;
+  if (policies_.queue->passing != Passing::kNone) count_waiting(job, -1);
 }
 
 void Scheduler::try_queue() {
   try_queue_ = false;
+  if (policies_.queue->passing == Passing::kNone) {
+    try_first();
+  } else {
+    try_pools();
+  }
+  try_queue_ = false;
+}
+
+void Scheduler::try_first() {
   while (node_.queue_head() != kNoJob) {
     const JobSlot head = node_.queue_head();
     const Job& job = look(head);
@@ -73,7 +85,6 @@ void Scheduler::try_queue() {
     if (!slot) break;
     place(head, *slot);
   }
-  try_queue_ = false;
 }
 
 void Scheduler::place(JobSlot s, const Slot& slot) {
@@ -116,18 +127,6 @@ void Scheduler::review_servable() {
     if (servable && held) unhold(s, kHoldUnservable);
     if (!servable && !held) hold(s, kHoldUnservable);
   }
-}
-
-// As enqueue() finds its place: from the tail.
-std::vector<JobId> Scheduler::ahead_of(ProfileName profile, std::uint64_t order) const {
-  std::vector<JobId> ids = waiting();
-  const Waiting mine = waiting_view(profile, order);
-  JobSlot last = queue_tail_;
-  while (last != kNoJob && policies_.queue->before(mine, waiting_view(look(last)))) {
-    last = look(last).queue_before;
-    ids.pop_back();
-  }
-  return ids;
 }
 
 std::vector<JobId> Scheduler::waiting() const {

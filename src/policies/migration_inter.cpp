@@ -74,7 +74,8 @@ struct InterMoveSearch {
 
 // protect_head: whether it forbids every start of the profile here, for any job.
 bool barred_by_head(const core::Node& node, core::GpuId to, mig::ProfileIndex p) {
-  if (!node.tuning().restraint.protect_head || node.queue_head() == core::kNoJob) return false;
+  const bool is_protected = node.head_of(node.gpu(to).model) != core::kNoJob;
+  if (!node.tuning().restraint.protect_head || !is_protected) return false;
   const auto name = node.find_name(node.model(to).profile(p).name);
   core::Job any;
   any.profile = *name;

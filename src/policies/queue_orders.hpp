@@ -1,5 +1,6 @@
 // The orders of the waiting jobs. `fcfs` is the paper's (§IV-C step 5); the other two belong to
-// baselines. Every order is strict: only the first job may start.
+// baselines. Under these three only the first job may start. `fcfs-pools` has the order of `fcfs`,
+// and a first job per GPU model: see core::Passing.
 #pragma once
 
 #include <tuple>

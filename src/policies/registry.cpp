@@ -54,6 +54,8 @@ constexpr core::PlacementPolicy kPlacements[] = {
 
 constexpr core::QueuePolicy kQueues[] = {
     {"fcfs", "first come, first served (the paper's method)", fcfs_before},
+    {"fcfs-pools", "first come, first served on the GPUs of each model", fcfs_before,
+     core::Passing::kPools},
     {"largest-memory", "by memory, then compute, descending (owp-style)", largest_memory_before},
     {"largest-profile", "by compute, then memory, descending (elasticbatch-style)",
      largest_profile_before},

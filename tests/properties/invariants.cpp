@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "core/candidates.hpp"
 #include "core/restraint.hpp"
@@ -151,6 +152,32 @@ void check_jobs(const Node& node) {
   }
 }
 
+namespace {
+
+// By the definition of the pools: the first job for each model is its head and does not fit there.
+void check_pools(const core::Scheduler& scheduler, std::span<const core::JobId> waiting) {
+  const Node& node = scheduler.node();
+  for (std::size_t m = 0; m < node.model_count(); ++m) {
+    const core::ModelId model(static_cast<std::uint8_t>(m));
+    const auto wants = [&](core::JobId id) {
+      const Job& job = node.job(node.find_job(id));
+      const bool wanted = job.gpu_model.empty() || node.model(model).name() == job.gpu_model;
+      return wanted && node.profile_on(model, job.profile).has_value();
+    };
+    const auto first = std::ranges::find_if(waiting, wants);
+    const JobSlot head = first == waiting.end() ? core::kNoJob : node.find_job(*first);
+    require(node.head_of(model) == head, "a pool has another head than its first job");
+    if (head == core::kNoJob) continue;
+    core::Request request{
+        .profile = node.job(head).profile, .avoid = node.job(head).back_offs, .models = {}};
+    request.models.insert(model);
+    require(!core::choose_plainly(node, *scheduler.policies().placement, request),
+            "the head of a pool fits, and waits");
+  }
+}
+
+}  // namespace
+
 void check_queue(const core::Scheduler& scheduler) {
   const Node& node = scheduler.node();
   const std::vector<core::JobId> waiting = scheduler.waiting();
@@ -158,7 +185,7 @@ void check_queue(const core::Scheduler& scheduler) {
   std::size_t queued = 0;
   for (const JobSlot s : node.jobs_by_id()) queued += node.job(s).phase == JobPhase::kQueued;
   require(queued == waiting.size(), "a queued job is not in the queue");
-  if (node.tuning().queue == "fcfs") {
+  if (node.tuning().queue == "fcfs" || node.tuning().queue == "fcfs-pools") {
     for (std::size_t i = 1; i < waiting.size(); ++i) {
       require(
           node.job(node.find_job(waiting[i - 1])).order < node.job(node.find_job(waiting[i])).order,
@@ -166,21 +193,49 @@ void check_queue(const core::Scheduler& scheduler) {
     }
   }
   if (waiting.empty()) return;
+  if (scheduler.policies().queue->passing != core::Passing::kNone) {
+    check_pools(scheduler, waiting);
+    return;
+  }
   const Job& head = node.job(node.queue_head());
-  require(node.servable(head.profile), "no GPU can serve the head of the queue");
-  const core::Request request{.profile = head.profile, .avoid = head.back_offs};
+  require(node.servable(head.profile, head.gpu_model), "no GPU can serve the head of the queue");
+  const core::Request request{
+      .profile = head.profile, .avoid = head.back_offs, .models = node.models_of(head)};
   require(!core::choose_plainly(node, *scheduler.policies().placement, request),
           "the head of the queue fits, and waits");
 }
 
+namespace {
+
+// A job was placed on a GPU: no job that waits now, and is earlier, has its profile there.
+void check_pass(const Node& node, JobSlot placed, std::span<const core::JobId> waiting) {
+  const Job& job = node.job(placed);
+  for (const core::JobId id : waiting) {
+    const Job& other = node.job(node.find_job(id));
+    const core::ModelId model = node.gpu(job.main.gpu).model;
+    const bool wanted = other.gpu_model.empty() || node.model(model).name() == other.gpu_model;
+    require(other.order > job.order || !wanted || !node.profile_on(model, other.profile),
+            "a job took a GPU that an earlier one waits for");
+  }
+}
+
+}  // namespace
+
 void check_fcfs(const core::Scheduler& scheduler, const core::Actions& actions) {
   const Node& node = scheduler.node();
-  if (node.tuning().queue != "fcfs" || node.queue_head() == core::kNoJob) return;
+  const bool pools = node.tuning().queue == "fcfs-pools";
+  if (!pools && node.tuning().queue != "fcfs") return;
+  if (node.queue_head() == core::kNoJob) return;
+  const std::vector<core::JobId> waiting = scheduler.waiting();
   for (const core::Action& action : actions) {
     const auto* report = std::get_if<core::JobReport>(&action);
     if (report == nullptr || report->news != core::JobNews::kPlaced) continue;
     const JobSlot s = node.find_job(report->job);
     if (s == core::kNoJob) continue;
+    if (pools) {
+      if (node.job(s).phase != JobPhase::kQueued) check_pass(node, s, waiting);
+      continue;
+    }
     require(node.job(s).order < node.job(node.queue_head()).order, "a job overtook an earlier one");
   }
 }

@@ -198,7 +198,7 @@ bool may_stay(const core::Scheduler& scheduler, const core::Entry& e) {
   const core::Job& job = node.job(e.job);
   if (!job.allowed_to_move) return true;
   return !core::choose_plainly(node, *scheduler.policies().placement,
-                               {.profile = job.profile, .avoid = {}});
+                               {.profile = job.profile, .models = node.models_of(job)});
 }
 
 TEST(Liveness, ADrainedGpuEndsEmptyOrSaysWhatHoldsIt) {

@@ -41,7 +41,8 @@ extern "C" void print_story(int) {
 
 }  // namespace
 
-World::World(const WorldOptions& options) : random_(options.seed), options_(options) {
+World::World(const WorldOptions& options)
+    : random_(options.seed), queue_random_(options.seed ^ 0x90E0EU), options_(options) {
   partitioning_ = random_.chance(150) && !options.only_dynamic ? core::Partitioning::kStatic
                                                                : core::Partitioning::kDynamic;
   scheduler_.emplace(tuning_, *policies::find_policies(tuning_), partitioning_);

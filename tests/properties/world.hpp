@@ -114,6 +114,7 @@ class World {
   // world_trouble.cpp: users, operators and random failures
   void cause_trouble();
   void submit();
+  void set_queue_fields(core::JobSpec& spec, const std::string& model);
   void user_acts();
   bool request_move();
   void operator_acts();
@@ -128,6 +129,7 @@ class World {
   void add_gpu();
 
   Random random_;
+  Random queue_random_;  // of what matters to queues only: other draws do not depend on it
   WorldOptions options_;
   Truth truth_;
   std::optional<core::Scheduler> scheduler_;

@@ -65,7 +65,16 @@ void World::submit() {
   spec.movable = random_.chance(900);
   spec.restart = static_cast<core::Restart>(random_.below(3));
   spec.max_restarts = static_cast<std::uint16_t>(random_.below(4));
+  set_queue_fields(spec, model.name());
   deliver(core::JobSubmitted{spec});
+}
+
+void World::set_queue_fields(core::JobSpec& spec, const std::string& model) {
+  if (queue_random_.chance(150)) spec.gpu_model = model;
+  if (queue_random_.chance(500)) spec.time_limit = std::chrono::seconds(queue_random_.below(600));
+  spec.stop_grace = std::chrono::seconds(queue_random_.below(3) * 15);
+  if (queue_random_.chance(300)) spec.priority = static_cast<std::int16_t>(queue_random_.below(5));
+  spec.user = static_cast<std::uint32_t>(queue_random_.below(3));
 }
 
 // Prefers a moving job: those are the difficult cases.
@@ -238,7 +247,7 @@ void World::change_tuning() {
   const auto migrations = policies::migration_policies();
   tuning_.migration = random_.chance(600) ? "both" : random_.pick(migrations).name;
   const auto queues = policies::queue_policies();
-  tuning_.queue = random_.chance(800) ? "fcfs" : random_.pick(queues).name;
+  tuning_.queue = random_.chance(600) ? "fcfs" : random_.pick(queues).name;
   core::Restraint& restraint = tuning_.restraint;
   restraint.most_moves = random_.chance(100) ? 0 : 1 + static_cast<std::uint32_t>(random_.below(4));
   restraint.cooldown = std::chrono::seconds(random_.below(3) * 45);

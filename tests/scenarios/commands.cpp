@@ -175,6 +175,11 @@ Result<void> Commands::submit(Words& words) {
   if (words.take("over limit")) spec.over_limit = true;
   if (words.take("dependent")) spec.dependent = true;
   if (words.take("array full")) spec.array_full = true;
+  if (words.take("on")) {
+    const auto model = words.next("a GPU model");
+    if (!model) return std::unexpected(model.error());
+    spec.gpu_model = *model;
+  }
   if (auto ok = words.end(); !ok) return ok;
   return world_.send(core::JobSubmitted{spec});
 }

@@ -134,13 +134,12 @@ api::Explanation ExplainService::why_waiting(const http::Caller& caller,
   } else if (job_state->waiting) {
     const core::Job& job = node.job(node.find_job(core::JobId(row.id)));
     const core::PlacementPolicy& policy = *scheduler.policies().placement;
-    add_arrival(
-        core::explain_arrival(node, policy, {.profile = job.profile, .avoid = job.back_offs}),
-        policy, explanation);
+    add_arrival(core::explain_arrival(node, policy, core::queue_request(scheduler, job)), policy,
+                explanation);
     add_waiting(*job_state->waiting, node, rights_of(caller), explanation);
   }
   name_mig_off(explanation);
-  describe_waiting(job_state->holds, explanation);
+  describe_waiting(job_state->holds, explanation, scheduler.policies().queue->passing);
   if (access_.may_read(caller, row.uid)) add_time_limit(engine_.store(), explanation, row.id);
   return explanation;
 }
@@ -217,11 +216,15 @@ http::Answer<api::WhatIf> ExplainService::what_if(const http::Caller& caller,
   const auto profile = choose_profile(node, question.profile, question.gpu_memory_mib);
   if (!profile) return std::unexpected(profile.error());
   const core::PlacementPolicy& policy = *scheduler.policies().placement;
-  const core::Request request{.profile = *node.find_name(*profile)};
+  core::Request request{.profile = *node.find_name(*profile)};
   api::WhatIf what_if;
   what_if.profile = *profile;
   add_admission(caller, what_if);
-  const auto ahead = scheduler.ahead_of(request.profile, node.next_order());
+  const auto [ahead, models, queued] = scheduler.place_in_queue(request.profile, node.next_order());
+  if (ahead.empty()) {
+    request.models = models;
+    request.queued = queued;
+  }
   what_if.ahead = static_cast<std::uint32_t>(ahead.size());
   if (!ahead.empty()) what_if.first = ahead.front().value();
   add_arrival(core::explain_arrival(node, policy, request), policy, what_if);
@@ -231,7 +234,7 @@ http::Answer<api::WhatIf> ExplainService::what_if(const http::Caller& caller,
     add_waiting(core::explain_waiting(node, policy, request), node, rights_of(caller), what_if);
   }
   name_mig_off(what_if);
-  describe_what_if(what_if);
+  describe_what_if(what_if, scheduler.policies().queue->passing);
   return what_if;
 }
 

@@ -184,7 +184,7 @@ constexpr const char* kIfElsewhere = "if those ahead of it start elsewhere";
 
 }  // namespace
 
-void describe_waiting(std::uint8_t holds, api::Explanation& e) {
+void describe_waiting(std::uint8_t holds, api::Explanation& e, core::Passing passing) {
   const bool held = e.state == api::JobState::kHeld;
   const std::string name = named_first(e.job, e.leases);
   if (held) {
@@ -209,7 +209,8 @@ void describe_waiting(std::uint8_t holds, api::Explanation& e) {
   } else {
     e.text.push_back(cat(
         name, " is queued behind ", behind_text(e.ahead, e.leases),
-        "; the queue is strict: ", e.ahead.size() == 1 ? "it starts" : "they start", " first."));
+        passing == core::Passing::kNone ? "; the queue is strict: " : " for the same GPU model: ",
+        e.ahead.size() == 1 ? "it starts" : "they start", " first."));
   }
   if (!e.candidates.empty()) {
     const api::CandidateView& best = e.candidates.front();
@@ -259,7 +260,7 @@ void describe_moves(api::Explanation& e) {
   }
 }
 
-void describe_what_if(api::WhatIf& w) {
+void describe_what_if(api::WhatIf& w, core::Passing passing) {
   if (!w.refused.empty() || !w.held.empty()) {
     describe_not_queued(w);
     return;
@@ -271,7 +272,9 @@ void describe_what_if(api::WhatIf& w) {
     w.text.push_back(w.starts_now
                          ? cat("A ", w.profile, " would start at once, at ", place, ".")
                          : cat("A ", w.profile, " would fit at ", place,
-                               ", but would be queued behind ", behind, ": the queue is strict."));
+                               ", but would be queued behind ", behind,
+                               passing == core::Passing::kNone ? ": the queue is strict."
+                                                               : " for the same GPU model."));
   } else {
     w.text.push_back(cat("A ", w.profile, " would be queued",
                          w.ahead == 0 ? "" : cat(" behind ", behind),

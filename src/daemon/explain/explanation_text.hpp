@@ -7,18 +7,21 @@
 #include <string_view>
 
 #include "api/explanation.hpp"
+#include "core/policy.hpp"
 
 namespace tangram::daemon {
 
 // Why a GPU without MIG mode is no candidate, in ObstacleView::why.
 inline constexpr std::string_view kMigIsOff = "MIG mode is off";
 
-// For a queued or held job; `holds`: its hold causes (core::HoldCause bits).
-void describe_waiting(std::uint8_t holds, api::Explanation& explanation);
+// For a queued or held job; `holds`: its hold causes (core::HoldCause bits); `passing`: of the
+// queue.
+void describe_waiting(std::uint8_t holds, api::Explanation& explanation,
+                      core::Passing passing = core::Passing::kNone);
 // For a job that is or was placed. `place`: e.g. "is running on GPU 0 at start 4".
 void describe_placed(const std::string& place, api::Explanation& explanation);
 // For its moves since it was placed.
 void describe_moves(api::Explanation& explanation);
-void describe_what_if(api::WhatIf& what_if);
+void describe_what_if(api::WhatIf& what_if, core::Passing passing = core::Passing::kNone);
 
 }  // namespace tangram::daemon

@@ -81,6 +81,14 @@ TEST(ExplanationText, JobsBehindOthersAreNotPromisedTheirPlacement) {
   EXPECT_THAT(e.text, Contains("For the first of them see `tangram explain 5`."));
 }
 
+TEST(ExplanationText, OfAQueuePerModelTheJobsAheadAreForTheSameModel) {
+  api::Explanation e = waiting();
+  e.ahead = {5};
+  describe_waiting(0, e, core::Passing::kPools);
+  EXPECT_THAT(e.text, Contains("Job 7 is queued behind 1 job (5) for the same GPU model: it starts "
+                               "first."));
+}
+
 TEST(ExplanationText, ServicesThatCouldMakeRoomAreNamed) {
   api::Explanation e = waiting();
   e.could_move = {3, 4};

@@ -103,18 +103,21 @@ void NodeMetrics::add_queue(std::vector<MetricFamily>& to) const {
                       static_cast<double>(scheduler.waiting_count())));
   double wait = 0;
   bool fits = false;
-  if (node.queue_head() != core::kNoJob) {
-    const core::Job& head = node.job(node.queue_head());
+  for (const auto& queued : scheduler.queued_jobs()) {
+    if (queued.ahead > 0) continue;
+    const core::Job& head = node.job(node.find_job(queued.job));
     if (const store::JobRow* row = engine_.records().job(head.id.value())) {
-      wait = std::max(0.0, std::chrono::duration<double>(Clock::wall() - row->submitted).count());
+      wait = std::max(wait, std::chrono::duration<double>(Clock::wall() - row->submitted).count());
     }
-    const core::Request request{.profile = head.profile, .avoid = {}};
-    fits = core::choose(node, *scheduler.policies().placement, request).has_value();
+    core::Request request{.profile = head.profile};
+    request.models = scheduler.place_in_queue(head).models;
+    fits = fits || core::choose(node, *scheduler.policies().placement, request).has_value();
   }
   to.push_back(single("tangram_queue_head_wait_seconds",
-                      "Time since the queue head was submitted; 0 if the queue is empty.", wait));
-  to.push_back(single("tangram_queue_head_fits",
-                      "1: the queue head fits a GPU but is still waiting.", fits ? 1 : 0));
+                      "Longest time since a queue head was submitted; 0 if the queue is empty.",
+                      wait));
+  to.push_back(single("tangram_queue_head_fits", "1: a queue head fits a GPU but is still waiting.",
+                      fits ? 1 : 0));
   std::array<int, kHoldCauses.size()> held{};
   for (const core::JobSlot slot : node.jobs_by_id()) {
     const core::Job& job = node.job(slot);

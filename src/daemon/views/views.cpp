@@ -78,8 +78,8 @@ api::JobView Views::outline(const store::JobRow& row, bool may_read) const {
 
 Views::Queue Views::queue() const {
   Queue ahead;
-  for (const core::JobId id : engine_.scheduler().waiting()) {
-    ahead.emplace(id.value(), ahead.size());
+  for (const auto& queued : engine_.scheduler().queued_jobs()) {
+    ahead.emplace(queued.job.value(), queued.ahead);
   }
   return ahead;
 }
@@ -237,26 +237,46 @@ api::ProfileView& view_of(std::vector<api::ProfileView>& views, const mig::Model
   return *at;
 }
 
+// How many instances of the profile fit on the GPU at once.
+std::uint32_t count_fits(const core::Node& node, core::GpuId g, mig::ProfileIndex profile) {
+  const core::Gpu& gpu = node.gpu(g);
+  if (!gpu.takes_jobs() || (gpu.allowed >> profile.value() & 1U) == 0) return 0;
+  const mig::Model& model = node.model(g);
+  const bool once = model.profile(profile).name.find('+') != std::string::npos;
+  mig::Occupancy occupied = gpu.occupied;
+  std::uint32_t count = 0;
+  while (const auto start = model.best_start(occupied, profile)) {
+    occupied = model.with(occupied, {profile, static_cast<std::uint8_t>(*start)});
+    ++count;
+    if (once) break;
+  }
+  return count;
+}
+
+// The same, on all GPUs of these models.
+std::uint32_t count_fits(const core::Node& node, core::ProfileName name,
+                         const core::ModelSet& models) {
+  std::uint32_t count = 0;
+  for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
+    const core::ModelId model = node.gpu(core::GpuId(g)).model;
+    const auto profile = node.profile_on(model, name);
+    if (profile && models.contains(model)) count += count_fits(node, core::GpuId(g), *profile);
+  }
+  return count;
+}
+
 }  // namespace
 
 std::vector<api::ProfileView> Views::profiles() const {
   const core::Node& node = engine_.scheduler().node();
   std::vector<api::ProfileView> views;
   for (std::uint32_t g = 0; g < node.gpu_count(); ++g) {
-    const core::Gpu& gpu = node.gpu(core::GpuId(g));
     const mig::Model& model = node.model(core::GpuId(g));
     for (std::size_t i = 0; i < model.profiles().size(); ++i) {
       const mig::ProfileIndex index(static_cast<std::uint8_t>(i));
       const mig::Profile& profile = model.profile(index);
       api::ProfileView& view = view_of(views, model, profile);
-      if (!gpu.takes_jobs() || (gpu.allowed >> i & 1U) == 0) continue;
-      mig::Occupancy occupied = gpu.occupied;
-      const bool once = profile.name.find('+') != std::string::npos;
-      while (const auto start = model.best_start(occupied, index)) {
-        occupied = model.with(occupied, {index, static_cast<std::uint8_t>(*start)});
-        ++view.fits_now;
-        if (once) break;
-      }
+      view.fits_now += count_fits(node, core::GpuId(g), index);
     }
   }
   const core::Scheduler& scheduler = engine_.scheduler();
@@ -265,8 +285,10 @@ std::vector<api::ProfileView> Views::profiles() const {
   const bool in_turn = scheduler.policies().queue->name == "fcfs";  // a new job is last
   for (api::ProfileView& view : views) {
     if (view.fits_now == 0 || (!is_queue_empty && in_turn)) continue;
-    const auto ahead = scheduler.ahead_of(*node.find_name(view.name), node.next_order());
-    view.starts_now = ahead.empty() ? view.fits_now : 0;
+    const auto name = *node.find_name(view.name);
+    const auto place = scheduler.place_in_queue(name, node.next_order());
+    if (!place.ahead.empty()) continue;
+    view.starts_now = is_queue_empty ? view.fits_now : count_fits(node, name, place.models);
   }
   return views;
 }
