@@ -107,6 +107,54 @@ void steps(benchmark::State& state, std::uint32_t gpus, unsigned load) {
   state.counters["bytes_per_gpu"] = static_cast<double>(node.gpu_bytes()) / gpus;
 }
 
+// A job leaves a full node of four A100-40GB and four H100-80GB, the queue starts others, and as
+// many are submitted: one queue policy beside the other. All have time limits.
+void queue_cycle(benchmark::State& state, const char* queue, std::size_t waiting) {
+  core::Tuning tuning;
+  tuning.queue = queue;
+  tuning.migration = "off";
+  core::Scheduler scheduler(tuning, *policies::find_policies(tuning));
+  properties::InstantDriver driver(scheduler);
+  properties::Random random(7);
+  for (const char* name : {"A100-40GB", "H100-80GB"}) {
+    const std::shared_ptr<const mig::Model> model{std::shared_ptr<void>(), *mig::find_model(name)};
+    for (int i = 0; i < 4; ++i) driver.deliver(core::GpuAdded{model, {}});
+  }
+  static constexpr std::array<const char*, 8> kProfiles{"1g.5gb",  "2g.10gb", "3g.20gb", "7g.40gb",
+                                                        "1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb"};
+  std::uint64_t next = 1;
+  const auto fill = [&] {
+    while (scheduler.waiting_count() < waiting) {
+      core::JobSpec spec;
+      spec.id = core::JobId(next++);
+      spec.profile = random.pick(kProfiles);
+      spec.user = static_cast<std::uint32_t>(random.below(8));
+      spec.time_limit = std::chrono::seconds(60 + random.below(3600));
+      driver.deliver(core::JobSubmitted{spec});
+    }
+  };
+  fill();
+  std::vector<core::JobId> running;
+  for (auto _ : state) {
+    state.PauseTiming();
+    running.clear();
+    for (std::uint32_t g = 0; g < scheduler.node().gpu_count(); ++g) {
+      for (const core::Entry& e : scheduler.node().entries(core::GpuId(g))) {
+        if (e.job != core::kNoJob) running.push_back(scheduler.node().job(e.job).id);
+      }
+    }
+    const core::JobId leaving = random.pick(running);
+    driver.pass(std::chrono::seconds(20));
+    const std::size_t before = driver.steps();
+    state.ResumeTiming();
+    driver.exit_job(leaving);
+    fill();
+    state.counters["steps"] += static_cast<double>(driver.steps() - before);
+  }
+  state.counters["per_step"] = benchmark::Counter(
+      state.counters["steps"].value, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
 // Prints, after the table, the goals: cost at a million GPUs against four, and plain against
 // indexed.
 class GoalReporter : public benchmark::ConsoleReporter {
@@ -151,6 +199,12 @@ class GoalReporter : public benchmark::ConsoleReporter {
 };
 
 void add_all() {
+  for (const std::size_t waiting : {std::size_t{1}, std::size_t{10}, std::size_t{100}}) {
+    for (const char* queue : {"fcfs", "fcfs-pools", "backfill"}) {
+      benchmark::RegisterBenchmark(cat("queue/", queue, "/", waiting).c_str(),
+                                   [=](benchmark::State& s) { queue_cycle(s, queue, waiting); });
+    }
+  }
   const auto add = [](const std::string& name, auto fn) {
     return benchmark::RegisterBenchmark(name.c_str(), fn);
   };

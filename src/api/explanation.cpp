@@ -229,7 +229,9 @@ json::value to_json(const Explanation& e) {
                  {"state", name_of(e.state)},
                  {"step", or_null(e.step)},
                  {"decided", or_null(e.decided)},
-                 {"retry", or_null(e.retry)}};
+                 {"retry", or_null(e.retry)},
+                 {"expected_start", or_null(e.expected_start)},
+                 {"expected_after", or_null(e.expected_after)}};
   o["ahead"] = numbers_json(e.ahead);
   o["limit"] = limit_json(e.limit);
   o["waits_for"] = dependencies_json(e.waits_for);
@@ -249,6 +251,8 @@ Result<Explanation> read_explanation(const json::value& document) {
   e.decided = fields.wall("decided");
   e.ahead = fields.numbers("ahead");
   e.retry = fields.wall("retry");
+  e.expected_start = fields.wall("expected_start");
+  e.expected_after = fields.number("expected_after", kAny);
   e.limit = limit_in(fields, errors);
   e.waits_for = dependencies_in(fields, "waits_for", errors);
   e.moves = list_in(fields, "moves", "a move", errors, move_record_in);

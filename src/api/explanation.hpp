@@ -133,6 +133,10 @@ struct Explanation : ExplanationBase {
   // For a job that waits.
   std::vector<std::uint64_t> ahead;  // jobs ahead in the queue; of a held job: if released now
   std::optional<WallTime> retry;     // when a slot that failed may be tried again
+  // When it starts if all jobs run to their time limits and nothing else happens, and after the end
+  // of which job; nullopt if that cannot be known.
+  std::optional<WallTime> expected_start;
+  std::optional<std::uint64_t> expected_after;
   std::optional<LimitView> limit;    // set if the job is held at its user's limit
   DependencyList waits_for;          // the jobs that must end before it may start
 };

@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kLongestWord = 128;
-constexpr Bounds kCooldown{0, 3660ULL * 24 * 3'600'000};
+constexpr Bounds kTimeSpan{0, 3660ULL * 24 * 3'600'000};
 
 std::optional<std::string> text_if_there(Fields& fields, std::string_view key) {
   if (!fields.has(key)) return std::nullopt;
@@ -29,7 +29,10 @@ json::value to_json(const TuningView& t) {
                       {"cooldown", duration_text(t.cooldown)},
                       {"gain", t.gain},
                       {"window", text_or_null(t.window)},
-                      {"protect_head", t.protect_head}};
+                      {"protect_head", t.protect_head},
+                      {"max_passes", t.max_passes},
+                      {"ageing", duration_text(t.ageing)},
+                      {"half_life", duration_text(t.half_life)}};
 }
 
 Result<TuningView> read_tuning_view(const json::value& document) {
@@ -42,10 +45,13 @@ Result<TuningView> read_tuning_view(const json::value& document) {
   t.migration = fields.text("migration");
   t.queue = fields.text("queue");
   t.most_moves = fields.number32("most_moves").value_or(0);
-  t.cooldown = fields.duration("cooldown", kCooldown).value_or(t.cooldown);
+  t.cooldown = fields.duration("cooldown", kTimeSpan).value_or(t.cooldown);
   t.gain = fields.text("gain");
   t.window = fields.text("window");
   t.protect_head = fields.flag("protect_head").value_or(t.protect_head);
+  t.max_passes = fields.number32("max_passes").value_or(0);
+  t.ageing = fields.duration("ageing", kTimeSpan).value_or(t.ageing);
+  t.half_life = fields.duration("half_life", kTimeSpan).value_or(t.half_life);
   if (errors.first()) return std::unexpected(*errors.first());
   return t;
 }
@@ -61,6 +67,9 @@ json::value to_json(const TuningChange& c) {
   if (c.gain) o["gain"] = *c.gain;
   if (c.window) o["window"] = *c.window;
   if (c.protect_head) o["protect_head"] = *c.protect_head;
+  if (c.max_passes) o["max_passes"] = *c.max_passes;
+  if (c.ageing) o["ageing"] = duration_text(*c.ageing);
+  if (c.half_life) o["half_life"] = duration_text(*c.half_life);
   return o;
 }
 
@@ -73,10 +82,13 @@ Result<TuningChange> read_tuning_change(const json::value& document) {
   c.migration = text_if_there(fields, "migration");
   c.queue = text_if_there(fields, "queue");
   c.most_moves = fields.number32("most_moves");
-  c.cooldown = fields.duration("cooldown", kCooldown);
+  c.cooldown = fields.duration("cooldown", kTimeSpan);
   c.gain = text_if_there(fields, "gain");
   c.window = text_if_there(fields, "window");
   c.protect_head = fields.flag("protect_head");
+  c.max_passes = fields.number32("max_passes");
+  c.ageing = fields.duration("ageing", kTimeSpan);
+  c.half_life = fields.duration("half_life", kTimeSpan);
   fields.reject_unknown();
   if (c == TuningChange{}) errors.add("", "no setting to change is given");
   if (errors.first()) return std::unexpected(*errors.first());

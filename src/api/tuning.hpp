@@ -24,6 +24,9 @@ struct TuningView {
   std::string gain;    // "0.05"
   std::string window;  // "22:00-06:00"; empty: always
   bool protect_head = true;
+  std::uint32_t max_passes = 0;
+  std::chrono::milliseconds ageing{0};
+  std::chrono::milliseconds half_life{0};
 
   friend bool operator==(const TuningView&, const TuningView&) = default;
 };
@@ -38,6 +41,9 @@ struct TuningChange {
   std::optional<std::string> gain = {};
   std::optional<std::string> window = {};
   std::optional<bool> protect_head = {};
+  std::optional<std::uint32_t> max_passes = {};
+  std::optional<std::chrono::milliseconds> ageing = {};
+  std::optional<std::chrono::milliseconds> half_life = {};
 
   friend bool operator==(const TuningChange&, const TuningChange&) = default;
 };

@@ -187,9 +187,22 @@ TEST(TuningJson, ChangesNameWhatTheyChange) {
   change.window = "";
   change.protect_head = false;
   EXPECT_EQ(read_tuning_change(to_json(change)), change);
-  change = {"0.4", "p", "m", "q", 3, milliseconds(1'500), "0.05", "22:00-06:00", true};
+  change = {"0.4",
+            "p",
+            "m",
+            "q",
+            3,
+            milliseconds(1'500),
+            "0.05",
+            "22:00-06:00",
+            true,
+            5,
+            milliseconds(7),
+            milliseconds(8)};
   EXPECT_EQ(read_tuning_change(to_json(change)), change);
-  const TuningView view{"0.4", "p", "m", "q", 3, milliseconds(1'500), "0.05", "", false};
+  const TuningView view{
+      "0.4",          "p", "m", "q", 3, milliseconds(1'500), "0.05", "", false, 5, milliseconds(7),
+      milliseconds(8)};
   EXPECT_EQ(read_tuning_view(to_json(view)), view);
   EXPECT_TRUE(to_json(view).at("window").is_null());
   const auto error_of = [](std::string_view text) { return refused(read_tuning_change, text); };

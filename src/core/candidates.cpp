@@ -3,6 +3,15 @@
 
 namespace tangram::core {
 
+namespace {
+
+bool is_reserved(const Node& node, const Request& request, const Slot& slot) {
+  const auto profile = *node.profile_on(node.gpu(slot.gpu).model, request.profile);
+  return delays_reservation(node, request, slot.gpu, {profile, slot.start});
+}
+
+}  // namespace
+
 std::optional<Slot> choose_plainly(const Node& node, const PlacementPolicy& policy,
                                    const Request& request) {
   std::optional<Slot> best;
@@ -24,9 +33,10 @@ std::optional<Slot> choose(const Node& node, const PlacementPolicy& policy,
       node.partitioning() == Partitioning::kStatic) {
     return choose_plainly(node, policy, request);
   }
-  // The index does not know back-offs; its choice is valid if it is not one of them.
+  // The index knows neither back-offs nor reservations; its choice is valid if they allow it.
   const auto slot = policy.indexed(node, request);
-  const bool barred = slot && avoided(node, request, slot->gpu, slot->start);
+  const bool barred = slot && (avoided(node, request, slot->gpu, slot->start) ||
+                               (!node.reserved().empty() && is_reserved(node, request, *slot)));
   return barred ? choose_plainly(node, policy, request) : slot;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/node.hpp"
 #include "core/policy.hpp"
+#include "core/reservation.hpp"
 
 namespace tangram::core {
 
@@ -30,6 +31,7 @@ void for_each_candidate(const Node& node, const Request& request, GpuId g, bool 
   for (const int start : model.profile(*profile).starts) {
     const mig::Placement placement{*profile, static_cast<std::uint8_t>(start)};
     if (!model.fits(gpu.occupied, placement) || avoided(node, request, g, start)) continue;
+    if (delays_reservation(node, request, g, placement)) continue;
     const bool reuse = node.idle_at(g, placement) != nullptr;
     if (reuse || !must_reuse) on_candidate(Slot{g, placement.start, reuse});
   }

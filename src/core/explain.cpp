@@ -24,6 +24,11 @@ NoCandidate why_none(const Node& node, const Request& request, bool only_idle, G
   if (model.ideal(gpu.occupied, *profile) == 0) return NoCandidate::kSlicesShort;
   if (model.feasible(gpu.occupied, *profile) == 0) return NoCandidate::kFragmented;
   if ((gpu.allowed >> profile->value() & 1U) == 0) return NoCandidate::kLimit;
+  for (const int start : model.profile(*profile).starts) {
+    const mig::Placement placement{*profile, static_cast<std::uint8_t>(start)};
+    if (!model.fits(gpu.occupied, placement)) continue;
+    if (delays_reservation(node, request, g, placement)) return NoCandidate::kReserved;
+  }
   return NoCandidate::kBackOff;
 }
 
@@ -50,7 +55,7 @@ std::vector<Standing> standing_in(const Node& node, const Request& request, GpuI
 }  // namespace
 
 std::string_view name_of(NoCandidate why) {
-  static constexpr std::array<std::string_view, 12> kWords{
+  static constexpr std::array<std::string_view, 13> kWords{
       "cordoned",
       "draining",
       "unresponsive: the driver does not answer for it",
@@ -62,6 +67,7 @@ std::string_view name_of(NoCandidate why) {
       "fragmented: enough free slices, but not at a legal start",
       "its free places failed this job lately",
       "kept for an earlier waiting job",
+      "its free places are reserved for waiting jobs",
       "no idle instance of exactly this profile"};
   return kWords[static_cast<std::size_t>(why)];
 }

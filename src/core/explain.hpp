@@ -37,6 +37,7 @@ enum class NoCandidate : std::uint8_t {
   kFragmented,    // enough slices are left, but not at a legal start
   kBackOff,       // the free slots failed this job recently
   kQueued,        // GPUs of this model go to an earlier waiting job first
+  kReserved,      // the free slots are reserved for waiting jobs
   kNoIdle,        // static partitioning: no idle instance of exactly this profile
 };
 [[nodiscard]] std::string_view name_of(NoCandidate why);

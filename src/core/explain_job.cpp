@@ -10,7 +10,7 @@ namespace tangram::core {
 Request queue_request(const Scheduler& scheduler, const Job& job) {
   Request request = scheduler.node().request_of(job);
   const auto place = scheduler.place_in_queue(job);
-  if (scheduler.policies().queue->passing == Passing::kNone || !place.ahead.empty()) return request;
+  if (scheduler.policies().queue->passing == Passing::kNone || place.models.empty()) return request;
   request.models = place.models;
   request.queued = place.queued;
   return request;
@@ -30,6 +30,10 @@ Result<JobExplanation> explain_job(const Scheduler& scheduler, JobId id) {
   if (job.phase == JobPhase::kQueued || job.phase == JobPhase::kHeld) {
     result.ahead = scheduler.place_in_queue(job).ahead;
     const Request request = queue_request(scheduler, job);
+    result.expected = expected_start(scheduler, id);
+    result.reservation = job.reservation;
+    result.lost_reservation = job.lost_reservation;
+    result.passed = job.passed;
     result.waiting = explain_waiting(node, *scheduler.policies().placement, request);
   }
   return result;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "core/expected_start.hpp"
 #include "core/explain.hpp"
 #include "core/scheduler.hpp"
 
@@ -20,6 +21,11 @@ struct JobExplanation {
   std::vector<JobId> ahead;
   std::optional<Instant> retry_at;  // when the first of its failed places may be tried again
   std::optional<WaitingExplanation> waiting;  // of a queued or held job
+  // Of a queued job, in a queue with backfill.
+  std::optional<ExpectedStart> expected = {};
+  std::optional<Reservation> reservation = {};
+  std::optional<Instant> lost_reservation = {};  // the time of one that a fault has ended
+  std::uint32_t passed = 0;                      // jobs that have passed it as a head
 };
 
 // What is requested for a waiting job: as the scheduler does, if no job goes first.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "core/reservation.hpp"
 
 namespace tangram::core {
 namespace {
@@ -48,6 +49,9 @@ std::vector<JobId> others(const Scheduler& scheduler) {
   std::vector<JobId> jobs = scheduler.waiting();
   std::ranges::reverse(jobs);
   const Node& node = scheduler.node();
+  // Where a job had a reservation, others that are still in the queue could start.
+  std::ranges::stable_partition(jobs,
+                                [&](JobId id) { return !node.job(node.find_job(id)).reservation; });
   for (const JobSlot slot : node.jobs_by_id()) {
     if (node.job(slot).phase == JobPhase::kHeld) jobs.push_back(node.job(slot).id);
   }
@@ -66,6 +70,15 @@ Event held_back(Event event, JobId job) {
     return without_moves(changed->tuning, changed->policies);
   }
   return event;
+}
+
+// Jobs that were kept out have lost their reservations, which bound the decision.
+Node with_reservations(Node rebuilt, const Node& after) {
+  for (const Reserved& r : after.reserved()) {
+    rebuilt.drop_reserved(r.job);
+    rebuilt.add_reserved(after.job(after.find_job(r.job)));
+  }
+  return rebuilt;
 }
 
 }  // namespace
@@ -93,8 +106,15 @@ Result<ArrivalExplanation> explain_placement(const Scheduler& before, Instant at
   then.step(at, held_back(event, job), ignored);
   const Node& node = after.node();
   const Job& record = node.job(node.find_job(job));
-  const Request request = node.request_of(record);
-  ArrivalExplanation explained = explain_arrival(then.node(), *then.policies().placement, request);
+  Request request = node.request_of(record);
+  if (after.policies().queue->passing != Passing::kNone) {
+    request.models = after.place_in_queue(record).models;
+    request.models.insert(node.gpu(record.main.gpu).model);
+  }
+  request.job = job;
+  request.ends = end_of(record, at + kStartMargin).value_or(Instant::max());
+  const Node rebuilt = with_reservations(then.node(), node);
+  ArrivalExplanation explained = explain_arrival(rebuilt, *then.policies().placement, request);
   const Entry* got = node.find(record.main.gpu, record.main.instance);
   const auto winner = explained.winner();
   const bool agrees = got != nullptr && winner && winner->gpu == record.main.gpu &&

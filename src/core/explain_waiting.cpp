@@ -62,6 +62,8 @@ std::optional<Slot> find_other_slot(const Node& node, const Overlay& overlay, Gp
     for (const int start : model.profile(profile).starts) {
       const mig::Placement p{profile, static_cast<std::uint8_t>(start)};
       if (!model.fits(overlay.of(to), p)) continue;
+      const Request request{.profile = *node.find_name(model.profile(profile).name)};
+      if (delays_reservation(node, request, to, p)) continue;
       if (to == g && (model.range(p) & keep_free) != 0) continue;
       const bool reuse = node.idle_at(to, p) != nullptr;
       if (only_idle && !reuse) continue;

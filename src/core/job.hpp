@@ -102,6 +102,15 @@ enum class MovePhase : std::uint8_t {
   kRollingBack,  // the replica is being removed; the job stays where it was
 };
 
+// Where a waiting job starts at the latest, and when; earlier if it can.
+struct Reservation {
+  GpuId gpu;
+  std::uint8_t start = 0;
+  Instant time{};
+
+  friend bool operator==(const Reservation&, const Reservation&) = default;
+};
+
 struct Job {
   JobId id;
   std::uint64_t order = 0;  // of submission
@@ -131,6 +140,14 @@ struct Job {
   std::uint8_t replica_start = 0;  // where the move goes on its GPU
   Instant cooldown_until{};
   std::vector<BackOff> back_offs;  // mostly empty
+
+  // In queues with backfill; else as they are here.
+  Instant submitted{};                      // or when the queue became one with backfill
+  std::optional<Instant> ends;              // by when it has left its place, if it has a time limit
+  std::uint8_t counted_slices = 0;          // memory slices that count as used by its user
+  std::uint32_t passed = 0;                 // how many jobs have passed it while it was a head
+  std::optional<Reservation> reservation;   // of a waiting job
+  std::optional<Instant> lost_reservation;  // the time of one that a fault has ended
 
   JobSlot queue_before = kNoJob;  // neighbours in the queue
   JobSlot queue_after = kNoJob;

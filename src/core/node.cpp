@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "core/reservation.hpp"
 #include "mig/limits.hpp"
 
 namespace tangram::core {
@@ -197,6 +198,24 @@ void Node::remove_job(JobSlot s) {
   if (touched_.on()) touched_.add_gone(job(s).id);
   job_ids_.erase(job(s).id);
   free_jobs_.push_back(s);
+}
+
+void Node::add_reserved(const Job& job) {
+  const Reservation& r = *job.reservation;
+  const mig::Placement placement{*profile_on(gpu(r.gpu).model, job.profile), r.start};
+  const auto at = std::ranges::lower_bound(reserved_, job.id, {}, &Reserved::job);
+  reserved_.insert(at, {job.id, r.gpu, placement, r.time});
+}
+
+void Node::drop_reserved(JobId job) {
+  std::erase_if(reserved_, [&](const Reserved& r) { return r.job == job; });
+}
+
+// A running job that is moved may not use a reserved place, however soon it ends.
+void Node::add_times(Request& request, const Job& job) const {
+  request.job = job.id;
+  const bool waits = job.phase == JobPhase::kQueued || job.phase == JobPhase::kHeld;
+  if (waits) request.ends = end_of(job, now_ + kStartMargin).value_or(Instant::max());
 }
 
 void Node::note_request(ProfileName p) {

@@ -45,6 +45,14 @@ struct Gpu {
   [[nodiscard]] bool takes_jobs() const { return health == Health::kOk && !cordoned; }
 };
 
+// The reservation of a waiting job, as the others see it.
+struct Reserved {
+  JobId job;
+  GpuId gpu;
+  mig::Placement placement;
+  Instant time{};
+};
+
 class Node {
  public:
   explicit Node(Partitioning partitioning = Partitioning::kDynamic) : partitioning_(partitioning) {}
@@ -101,10 +109,12 @@ class Node {
   [[nodiscard]] bool known_to_some_gpu(ProfileName p, std::string_view gpu_model = {}) const;
   // What the job requests of a slot, as the placement policies see it.
   [[nodiscard]] Request request_of(const Job& job) const {
-    return {
+    Request request{
         .profile = job.profile,
         .avoid = job.back_offs,
         .models = job.gpu_model.empty() ? ModelSet::all() : models_of(job.profile, job.gpu_model)};
+    if (!reserved_.empty()) add_times(request, job);
+    return request;
   }
 
   // Jobs.
@@ -147,6 +157,7 @@ class Node {
     return m.value() < pool_heads_.size() ? pool_heads_[m.value()] : queue_head_;
   }
   [[nodiscard]] std::span<const JobSlot> pool_heads() const { return pool_heads_; }
+  [[nodiscard]] std::span<const Reserved> reserved() const { return reserved_; }  // by job
   [[nodiscard]] std::uint32_t moves_under_way() const { return moves_; }
   // Requests among the last kRecent for each profile name.
   static constexpr std::size_t kRecent = 64;
@@ -156,6 +167,8 @@ class Node {
   void set_tuning(const Tuning& tuning);
   void set_now(Instant now) { now_ = now; }
   void set_queue_head(JobSlot s) { queue_head_ = s; }
+  void add_reserved(const Job& job);  // its reservation; it has none yet
+  void drop_reserved(JobId job);
   // By model, kNoJob where no job waits for it. Empty: the queue is strict.
   void set_pool_heads(std::span<const JobSlot> heads) {
     pool_heads_.assign(heads.begin(), heads.end());
@@ -208,6 +221,7 @@ class Node {
     std::int64_t cost_scale = 1;
   };
   ProfileName intern(const std::string& profile);
+  void add_times(Request& request, const Job& job) const;
   void summarize(GpuId g);  // occupied, projected, allowed from the entries
   [[nodiscard]] static std::uint32_t allowed_profiles(const ModelInfo& info, std::uint32_t present,
                                                       std::span<const Entry> entries);
@@ -229,6 +243,7 @@ class Node {
   Instant now_{};
   JobSlot queue_head_ = kNoJob;
   std::vector<JobSlot> pool_heads_;
+  std::vector<Reserved> reserved_;
   std::uint32_t moves_ = 0;
   std::int64_t common_denominator_ = 1;
   std::array<ProfileName, kRecent> recent_{};

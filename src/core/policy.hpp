@@ -33,6 +33,8 @@ struct Request {
   ProfileName profile;
   std::span<const BackOff> avoid = {};  // no candidates while their back-off runs
   ModelSet models = ModelSet::all();    // only GPUs of these models are candidates
+  JobId job{~std::uint64_t{0}};         // its own reservation does not bind it
+  Instant ends = Instant::max();        // it is gone by then
   ModelSet queued = {};                 // models not among `models` because earlier jobs wait there
 };
 
@@ -55,6 +57,8 @@ struct Waiting {
   std::uint64_t order = 0;  // of submission
   int memory_slices = 0;
   int compute_slices = 0;
+  std::int64_t level = 0;   // priority, with what waiting adds to it; of queues with backfill
+  std::uint64_t usage = 0;  // of its user lately; of queues with backfill
 };
 
 // Which waiting jobs may start. The models of a job are the GPU models that have its profile (only
@@ -62,6 +66,8 @@ struct Waiting {
 enum class Passing : std::uint8_t {
   kNone,   // strict: only the first one
   kPools,  // on GPUs of a model, the first one that the model is one of the models of
+  // As kPools; these heads get reservations, and later jobs may start where they delay none.
+  kBackfill,
 };
 
 // An order of the waiting jobs, and who may start before earlier ones.
@@ -70,6 +76,10 @@ struct QueuePolicy {
   std::string_view summary;
   bool (*before)(const Waiting& a, const Waiting& b);
   Passing passing = Passing::kNone;
+  // kBackfill: the reservation of a head, on GPUs of these models. `only_idle`: as in
+  // PlacementPolicy. nullopt: nobody can say when it can start.
+  std::optional<Reservation> (*reserve)(const Node& node, const Job& head, const ModelSet& models,
+                                        bool only_idle) = nullptr;
 };
 
 // A move of one job to a slot.

@@ -29,7 +29,9 @@ Result<Scheduler> Scheduler::restore(const Saved& saved, const Policies& policie
   if (const auto done = check_restored(scheduler.node_); !done) {
     return std::unexpected(done.error());
   }
-  scheduler.restore_queue();
+  if (const auto done = scheduler.restore_queue(saved.rest); !done) {
+    return std::unexpected(done.error());
+  }
   if (const auto done = scheduler.restore_rest(saved.rest); !done) {
     return std::unexpected(done.error());
   }
@@ -87,14 +89,25 @@ Result<void> Scheduler::restore_entries(const Saved& saved) {
   return {};
 }
 
-void Scheduler::restore_queue() {
+Result<void> Scheduler::restore_queue(const SavedRest& rest) {
+  ordered_at_ = rest.ordered_at;
+  usage_.restore(rest.usage);
   std::vector<JobSlot> queued = node_.jobs_by_id();
   std::erase_if(queued, [&](JobSlot s) { return look(s).phase != JobPhase::kQueued; });
   std::ranges::sort(queued, [&](JobSlot a, JobSlot b) {
     return policies_.queue->before(waiting_view(look(a)), waiting_view(look(b)));
   });
   for (const JobSlot s : queued) enqueue(s);
+  for (const JobSlot s : queued) {
+    const auto& reservation = look(s).reservation;
+    if (!reservation) continue;
+    if (!node_.profile_on(node_.gpu(reservation->gpu).model, look(s).profile)) {
+      return unsound(cat("job ", look(s).id.value(), " has a reservation where it cannot be"));
+    }
+    node_.add_reserved(look(s));
+  }
   if (pools_changed_) find_pool_heads();
+  return {};
 }
 
 Result<void> Scheduler::restore_rest(const SavedRest& rest) {

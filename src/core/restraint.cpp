@@ -46,7 +46,8 @@ std::optional<Target> best_target(const Node& node, const Job& job, GpuId to, mi
   const auto on_candidate = [&](const Slot& slot) {
     const auto profile = *node.profile_on(gpu.model, job.profile);
     const mig::Occupancy after = model.with(base, {profile, slot.start});
-    if (takes_place_of_head(node, gpu.model, gpu.projected, after)) {
+    if (takes_place_of_head(node, gpu.model, gpu.projected, after) ||
+        delays_reservation(node, Request{.profile = job.profile}, to, {profile, slot.start})) {
       restrained.until(Instant::max());
       return;
     }
@@ -60,7 +61,9 @@ std::optional<Target> best_target(const Node& node, const Job& job, GpuId to, mi
     };
     if (!best || key(target) < key(*best)) best = target;
   };
-  for_each_candidate(node, Request{.profile = job.profile}, to, false, on_candidate);
+  // Reserved places are candidates here, so that the restraint is known.
+  const Request all{.profile = job.profile, .ends = Instant::min()};
+  for_each_candidate(node, all, to, false, on_candidate);
   return best;
 }
 

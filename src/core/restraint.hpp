@@ -35,7 +35,7 @@ struct Restrained {
 
 // The best start for a job on GPU `to` (§IV-D): among the starts that are free on the GPU as it is,
 // the lowest FragCost when `base` (the GPU after all moves, without the job) has it; ties: reuse,
-// then the highest start. Starts that restraint forbids are skipped and recorded.
+// then the highest start. Starts that restraint or a reservation forbids are skipped and recorded.
 struct Target {
   Slot slot;
   std::int64_t cost = 0;

@@ -63,7 +63,9 @@ SavedRest Scheduler::saved_rest() const {
                  .timers = timers_.sorted(),
                  .quarantines = {},
                  .cooling = {},
-                 .recent = {}};
+                 .recent = {},
+                 .ordered_at = ordered_at_,
+                 .usage = usage_.users()};
   if (head_order_ != kNoHead) rest.head_order = head_order_;
   for (const Quarantine& q : quarantines_) {
     rest.quarantines.push_back({q.gpu, q.instance, q.failures, q.attempting});

@@ -17,6 +17,7 @@
 #include "core/scheduler.hpp"
 #include "core/timers.hpp"
 #include "core/tuning.hpp"
+#include "core/usage.hpp"
 #include "mig/model.hpp"
 
 namespace tangram::core {
@@ -70,7 +71,7 @@ struct SavedQuarantine {
 };
 
 // State of no particular job or GPU. The order of the queue is not here: it follows from the queued
-// jobs and the tuning's queue policy.
+// jobs, the tuning's queue policy, the usage of users and `ordered_at`.
 struct SavedRest {
   Partitioning partitioning = Partitioning::kDynamic;
   Tuning tuning;
@@ -87,6 +88,8 @@ struct SavedRest {
   std::vector<SavedQuarantine> quarantines;
   std::vector<JobId> cooling;       // as Node::cooling()
   std::vector<std::string> recent;  // profiles of the latest requests, the oldest first
+  Instant ordered_at{};             // the time of the queue's order, of a queue with backfill
+  std::vector<UserUsage> usage;     // by user; slices held follow from the jobs
 
   friend bool operator==(const SavedRest&, const SavedRest&) = default;
 };

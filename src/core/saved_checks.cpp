@@ -2,6 +2,8 @@
 #include "core/saved_checks.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "base/text.hpp"
 #include "mig/limits.hpp"
@@ -100,6 +102,10 @@ Result<void> check_job(const Job& job, const Bounds& bounds) {
     return has("a negative time limit");
   }
   if (!within(job.main, bounds) || !within(job.replica, bounds)) return has("an impossible place");
+  if (job.reservation) {
+    if (job.phase != JobPhase::kQueued) return has("a reservation and does not wait");
+    if (job.reservation->gpu.value() >= bounds.gpus) return has("a reservation nowhere");
+  }
   for (const BackOff& b : job.back_offs) {
     if (b.gpu.value() >= bounds.gpus) return has("a failed place on a GPU that is not there");
   }
@@ -163,6 +169,26 @@ Result<void> check_rest(const SavedRest& rest, const Bounds& bounds) {
   return {};
 }
 
+// The slices that users hold are those that count for their jobs.
+Result<void> check_usage(const Saved& saved) {
+  std::map<std::uint32_t, std::uint64_t> held;
+  for (const SavedJob& each : saved.jobs) {
+    if (each.job.counted_slices != 0) held[each.job.user] += each.job.counted_slices;
+  }
+  std::optional<std::uint32_t> last;
+  for (const UserUsage& each : saved.rest.usage) {
+    if (last && *last >= each.user) return unsound("the usage of a user is given twice");
+    last = each.user;
+    const auto mine = held.find(each.user);
+    if (each.slices != (mine == held.end() ? 0 : mine->second)) {
+      return unsound(cat("user ", each.user, " uses other slices than their jobs"));
+    }
+    if (each.since > saved.rest.now) return unsound("usage of the future");
+    if (mine != held.end()) held.erase(mine);
+  }
+  return held.empty() ? Result<void>() : unsound("a user has no usage, and jobs that count");
+}
+
 std::size_t different_models(const Saved& saved) {
   std::vector<const mig::Model*> models;
   for (const SavedGpu& gpu : saved.gpus) {
@@ -185,6 +211,7 @@ Result<void> check_saved(const Saved& saved) {
   for (std::size_t i = 0; i < saved.gpus.size(); ++i) {
     if (const auto ok = check_gpu(saved.gpus[i], i, saved.rest.partitioning); !ok) return ok;
   }
+  if (const auto ok = check_usage(saved); !ok) return ok;
   if (different_models(saved) > kMaxModels) return unsound("too many GPU models");
   for (const SavedJob& each : saved.jobs) {
     if (const auto ok = check_job(each.job, bounds); !ok) return ok;

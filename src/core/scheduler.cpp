@@ -60,6 +60,7 @@ void Scheduler::run_timers() {
 // The queue before the moves: a waiting job has the first claim to freed slices (§IV-D comes after
 // §IV-C).
 void Scheduler::settle() {
+  if (backfills() && queue_length_ > 0) try_queue_ = true;  // any event may make one start sooner
   if (try_queue_) try_queue();
   const JobSlot head = node_.queue_head();
   const std::uint64_t head_order = head == kNoJob ? kNoHead : look(head).order;

@@ -27,6 +27,7 @@
 #include "core/policy.hpp"
 #include "core/restraint.hpp"
 #include "core/timers.hpp"
+#include "core/usage.hpp"
 
 namespace tangram::core {
 
@@ -55,15 +56,12 @@ class Scheduler {
   // Where a job stands in the queue, or would stand.
   struct QueuePlace {
     std::vector<JobId> ahead;  // the queued jobs that go first, the first one first
-    ModelSet models;           // if none do: it may start on GPUs of these models
+    ModelSet models;           // it may start on GPUs of these models, if it fits
     ModelSet queued;           // its other models: earlier jobs go first there
   };
-  // Of a job of this profile, order of submission and, unless empty, GPU model.
-  [[nodiscard]] QueuePlace place_in_queue(ProfileName profile, std::uint64_t order,
-                                          std::string_view gpu_model = {}) const;
-  [[nodiscard]] QueuePlace place_in_queue(const Job& job) const {
-    return place_in_queue(job.profile, job.order, job.gpu_model);
-  }
+  [[nodiscard]] QueuePlace place_in_queue(const Job& job) const;
+  // Of a job that would be submitted now.
+  [[nodiscard]] QueuePlace place_in_queue(ProfileName profile, std::uint32_t user = 0) const;
   // For each queued job, in the order of the queue, how many go first.
   struct QueuedJob {
     JobId job;
@@ -122,10 +120,38 @@ class Scheduler {
   void hold(JobSlot s, HoldCause cause);
   void unhold(JobSlot s, HoldCause cause);
   void review_servable();
-  [[nodiscard]] Waiting waiting_view(ProfileName profile, std::uint64_t order) const;
-  [[nodiscard]] Waiting waiting_view(const Job& job) const {
-    return waiting_view(job.profile, job.order);
-  }
+  [[nodiscard]] Waiting waiting_view(const Job& job) const;
+  [[nodiscard]] bool backfills() const { return policies_.queue->passing == Passing::kBackfill; }
+
+  // scheduler_backfill.cpp
+  struct BackfillWalk {
+    struct Failed {
+      ProfileName profile;
+      ModelSet models;
+      Instant ends{};
+    };
+    ModelSet headed;                                      // models that have a head
+    ModelSet closed;                                      // models that no job passes on any more
+    std::vector<std::pair<JobSlot, ModelSet>> unlimited;  // heads without reservation
+    std::vector<Failed> failed;
+    bool has_released = false;  // a reserved place is free for others
+
+    [[nodiscard]] bool has_failed(const Request& request) const;
+    void note_failed(const Request& request);
+  };
+  void try_backfill();
+  void try_to_pass(JobSlot s, BackfillWalk& walk);
+  void count_pass(ModelId model, BackfillWalk& walk);
+  void sort_queue();
+  void check_reservations();
+  bool reserve_place(JobSlot s, const ModelSet& models);
+  void set_reservation(JobSlot s, const std::optional<Reservation>& reservation);
+  void begin_usage(JobSlot s);
+  void end_usage(JobSlot s);
+  void begin_backfill();
+  void end_backfill();
+  [[nodiscard]] ModelSet closed_before(JobSlot last) const;
+  [[nodiscard]] std::int64_t level_of(const Job& job, Instant when) const;
 
   // scheduler_instances.cpp
   void on(const InstanceCreated& e);
@@ -196,7 +222,7 @@ class Scheduler {
   Result<void> restore_jobs(const Saved& saved);
   Result<void> restore_entries(const Saved& saved);
   Result<void> restore_rest(const SavedRest& rest);
-  void restore_queue();
+  Result<void> restore_queue(const SavedRest& rest);
 
   // scheduler.cpp
   void run_timers();
@@ -223,6 +249,9 @@ class Scheduler {
   std::vector<std::uint32_t> waiting_for_;
   std::vector<std::pair<std::size_t, std::uint64_t>> pool_head_orders_;
   bool pools_changed_ = false;
+  // Of a queue with backfill: when its order was found.
+  Instant ordered_at_{};
+  Usage usage_;
   GpuSet to_plan_;     // GPUs that await planning
   GpuSet restrained_;  // those whose moves are restrained; planned again by timer or change
   GpuSet draining_;

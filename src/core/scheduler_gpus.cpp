@@ -145,7 +145,9 @@ void Scheduler::on(const GpuDrained& e) {
 }
 
 void Scheduler::on(const TuningChanged& e) {
-  const bool reorder = e.policies.queue != policies_.queue;
+  const bool reorder = e.policies.queue->name != policies_.queue->name;
+  const Duration half_life = node_.tuning().fairness.half_life;
+  if (half_life != e.tuning.fairness.half_life) usage_.settle(node_.now(), half_life);
   node_.set_tuning(e.tuning);
   std::vector<JobSlot> waiting;
   if (reorder) {
@@ -155,7 +157,9 @@ void Scheduler::on(const TuningChanged& e) {
     }
     forget_pools();
   }
+  if (reorder && backfills()) end_backfill();
   policies_ = e.policies;
+  if (reorder && backfills()) begin_backfill();
   if (reorder) {
     std::ranges::sort(waiting, [&](JobSlot a, JobSlot b) {
       return policies_.queue->before(waiting_view(node_.job(a)), waiting_view(node_.job(b)));

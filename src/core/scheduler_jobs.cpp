@@ -1,6 +1,9 @@
 // The life of a job outside of moves: submitted, started, exited, cancelled, restarted. A job is
 // finished only when no replica of it holds an instance.
+#include <algorithm>
+
 #include "base/check.hpp"
+#include "core/reservation.hpp"
 #include "core/scheduler.hpp"
 
 namespace tangram::core {
@@ -17,6 +20,7 @@ void Scheduler::on(const JobSubmitted& e) {
   }
   node_.note_request(*profile);
   const JobSlot s = node_.add_job(e.spec, *profile);
+  if (backfills()) node_.job(s).submitted = node_.now();
   enqueue(s);
   report(node_.job(s), JobNews::kQueued);
   if (!node_.servable(*profile, e.spec.gpu_model)) hold(s, kHoldUnservable);
@@ -67,6 +71,10 @@ void Scheduler::on(const JobCancelled& e) {
   if (job.main.run == kNoRun) return;  // only a replica was left, and it has been seen to
   stop(s, job.main);
   job.phase = JobPhase::kStopping;
+  if (backfills()) {
+    const Instant killed = node_.now() + job.stop_grace + kEndMargin;
+    job.ends = std::min(job.ends.value_or(killed), killed);
+  }
   update_flags(s);
 }
 
@@ -117,6 +125,7 @@ void Scheduler::on(const JobReady& e) {
     job.phase = JobPhase::kRunning;
     job.main.ready = true;
     job.create_failures = 0;
+    if (job.ends) job.ends = std::min(*job.ends, *end_of(job, node_.now()));
     // A batch job is moved by its checkpoint, for which its program must have been loaded.
     if (job.kind == JobKind::kBatch && job.allowed_to_move) begin_cooldown(s);
     report(job, JobNews::kRunning);
@@ -197,6 +206,8 @@ void Scheduler::end_or_restart(JobSlot s, bool success, bool node_fault) {
 void Scheduler::requeue(JobSlot s) {
   Job& job = node_.job(s);
   CHECK(!job.moving());
+  end_usage(s);
+  job.ends.reset();
   // Also when its cooldown has run out: the timer that says so may come after this event.
   if (node_.job(s).cooldown_until > Instant{}) node_.drop_cooling(s);
   job.main = {};
@@ -212,6 +223,7 @@ void Scheduler::requeue(JobSlot s) {
 void Scheduler::finish(JobSlot s, JobNews news) {
   CHECK(!node_.job(s).moving());
   report(node_.job(s), news);
+  end_usage(s);
   // Also when its cooldown has run out: the timer that says so may come after this event.
   if (node_.job(s).cooldown_until > Instant{}) node_.drop_cooling(s);
   node_.remove_job(s);

@@ -67,7 +67,8 @@ void Scheduler::try_pools() {
   }
 }
 
-// Restrained moves are planned again when protect_head protects other jobs than before.
+// Restrained moves are planned again when protect_head protects other jobs than before, or other
+// places are reserved.
 void Scheduler::find_pool_heads() {
   pools_changed_ = false;
   std::vector<JobSlot> heads(node_.model_count(), kNoJob);
@@ -83,20 +84,23 @@ void Scheduler::find_pool_heads() {
     }
     open = open.without(mine);
   }
+  for (const Reserved& r : node_.reserved()) {
+    orders.emplace_back(heads.size() + r.gpu.value() * mig::kMaxMemorySlices + r.placement.start,
+                        look(node_.find_job(r.job)).order);
+  }
   node_.set_pool_heads(heads);
   if (orders != pool_head_orders_) replan_restrained();
   pool_head_orders_ = std::move(orders);
 }
 
 // As enqueue() finds its place: from the tail.
-Scheduler::QueuePlace Scheduler::place_in_queue(ProfileName profile, std::uint64_t order,
-                                                std::string_view gpu_model) const {
-  const Waiting mine = waiting_view(profile, order);
+Scheduler::QueuePlace Scheduler::place_in_queue(const Job& job) const {
+  const Waiting mine = waiting_view(job);
   JobSlot last = queue_tail_;
   while (last != kNoJob && !policies_.queue->before(waiting_view(look(last)), mine)) {
     last = look(last).queue_before;
   }
-  const ModelSet models = node_.models_of(profile, gpu_model);
+  const ModelSet models = node_.models_of(job);
   const bool strict = policies_.queue->passing == Passing::kNone;
   QueuePlace place{.ahead = {}, .models = models, .queued = {}};
   for (JobSlot s = last; s != kNoJob; s = look(s).queue_before) {
@@ -105,10 +109,21 @@ Scheduler::QueuePlace Scheduler::place_in_queue(ProfileName profile, std::uint64
     place.ahead.push_back(look(s).id);
     place.models = strict ? ModelSet{} : place.models.without(others);
   }
-  place.queued = models.without(place.models);
   std::ranges::reverse(place.ahead);
   if (!place.models.empty()) place.ahead.clear();
+  if (backfills()) place.models = models.without(closed_before(last));
+  if (job.reservation) place.models = models;
+  place.queued = models.without(place.models);
   return place;
+}
+
+Scheduler::QueuePlace Scheduler::place_in_queue(ProfileName profile, std::uint32_t user) const {
+  Job job;
+  job.profile = profile;
+  job.order = node_.next_order();
+  job.user = user;
+  job.submitted = ordered_at_;
+  return place_in_queue(job);
 }
 
 std::vector<Scheduler::QueuedJob> Scheduler::queued_jobs() const {

@@ -4,15 +4,21 @@
 // first job per GPU model: scheduler_pools.cpp.
 #include "base/check.hpp"
 #include "core/candidates.hpp"
+#include "core/reservation.hpp"
 #include "core/scheduler.hpp"
 
 namespace tangram::core {
 
-Waiting Scheduler::waiting_view(ProfileName profile, std::uint64_t order) const {
-  Waiting waiting{.order = order};
+Waiting Scheduler::waiting_view(const Job& job) const {
+  Waiting waiting{.order = job.order};
+  if (backfills()) {
+    waiting.level = level_of(job, ordered_at_);
+    waiting.usage = usage_.at(job.user, ordered_at_, node_.tuning().fairness.half_life);
+    return waiting;
+  }
   for (std::size_t m = 0; m < node_.model_count(); ++m) {
     const ModelId model(static_cast<std::uint8_t>(m));
-    if (const auto p = node_.profile_on(model, profile)) {
+    if (const auto p = node_.profile_on(model, job.profile)) {
       waiting.memory_slices = node_.model(model).profile(*p).memory_slices;
       waiting.compute_slices = node_.model(model).profile(*p).compute_slices;
       break;
@@ -21,13 +27,14 @@ Waiting Scheduler::waiting_view(ProfileName profile, std::uint64_t order) const 
   return waiting;
 }
 
-// From the tail: a new job mostly belongs there.
+// From the tail: a new job mostly belongs there. A queue with backfill is sorted when it is tried.
 void Scheduler::enqueue(JobSlot s) {
   Job& job = node_.job(s);
   job.phase = JobPhase::kQueued;
   const Waiting mine = waiting_view(job);
   JobSlot before = queue_tail_;
-  while (before != kNoJob && policies_.queue->before(mine, waiting_view(look(before)))) {
+  while (!backfills() && before != kNoJob &&
+         policies_.queue->before(mine, waiting_view(look(before)))) {
     before = look(before).queue_before;
   }
   job.queue_before = before;
@@ -64,6 +71,9 @@ void Scheduler::dequeue(JobSlot s) {
   job.queue_before = kNoJob;
   job.queue_after = kNoJob;
   --queue_length_;
+  if (job.reservation) set_reservation(s, std::nullopt);
+  job.lost_reservation.reset();
+  job.passed = 0;
   if (policies_.queue->passing != Passing::kNone) count_waiting(job, -1);
 }
 
@@ -71,6 +81,8 @@ void Scheduler::try_queue() {
   try_queue_ = false;
   if (policies_.queue->passing == Passing::kNone) {
     try_first();
+  } else if (backfills()) {
+    try_backfill();
   } else {
     try_pools();
   }
@@ -93,6 +105,10 @@ void Scheduler::place(JobSlot s, const Slot& slot) {
   job.phase = JobPhase::kPlaced;
   report(job, JobNews::kPlaced);
   job.main = {.gpu = slot.gpu};
+  if (backfills()) {
+    begin_usage(s);
+    job.ends = end_of(job, node_.now() + kStartMargin);
+  }
   job.main.instance = reserve(s, slot.gpu, slot.start);
   instance_ready(s, job.main.instance);
 }

@@ -31,12 +31,22 @@ struct Restraint {
   friend bool operator==(const Restraint&, const Restraint&) = default;
 };
 
+// Of queues with backfill.
+struct Fairness {
+  std::uint32_t max_passes = 8;                 // jobs that may pass a head that has no reservation
+  Duration ageing = std::chrono::hours(1);      // of waiting, for one more of priority; 0: none
+  Duration half_life = std::chrono::hours(24);  // of a user's usage; 0: it is never forgotten
+
+  friend bool operator==(const Fairness&, const Fairness&) = default;
+};
+
 struct Tuning {
   Threshold threshold;
   std::string placement = "paper";
   std::string migration = "both";
   std::string queue = "fcfs";
   Restraint restraint;
+  Fairness fairness;
 
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "policies/backfill.hpp"
 #include "policies/migration.hpp"
 #include "policies/placement.hpp"
 #include "policies/queue_orders.hpp"
@@ -56,6 +57,8 @@ constexpr core::QueuePolicy kQueues[] = {
     {"fcfs", "first come, first served (the paper's method)", fcfs_before},
     {"fcfs-pools", "first come, first served on the GPUs of each model", fcfs_before,
      core::Passing::kPools},
+    {"backfill", "by priority and fair share; later jobs pass where they delay no reservation",
+     backfill_before, core::Passing::kBackfill, earliest_place},
     {"largest-memory", "by memory, then compute, descending (owp-style)", largest_memory_before},
     {"largest-profile", "by compute, then memory, descending (elasticbatch-style)",
      largest_profile_before},

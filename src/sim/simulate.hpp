@@ -32,6 +32,9 @@ struct Setting {
   core::Tuning tuning;
   core::Partitioning partitioning = core::Partitioning::kDynamic;
   Knobs knobs;
+  // Tasks have time limits of so many times the time that they take alone; 0: no limits. The world
+  // does not enforce them: with contention, a task can exceed a factor that is close to 1.
+  double limit_factor = 0;
 };
 
 inline constexpr std::size_t kLanguageModels = 4;

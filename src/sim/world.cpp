@@ -17,6 +17,7 @@ World::World(const Setting& setting, const Workload& workload, const Observer& o
     : workload_(workload),
       observer_(observer),
       knobs_(setting.knobs),
+      limit_factor_(setting.limit_factor),
       scheduler_(setting.tuning, policies, setting.partitioning),
       random_(~workload.seed),  // independent of the workload's draws
       desired_(workload.profiles.size()),
@@ -133,8 +134,12 @@ void World::arrive() {
   summary_.max_live = std::max(summary_.max_live, live_count_);
   ++desired_[task.profile];
   changed_ = true;
-  step(core::JobSubmitted{
-      {.id = live.id, .profile = workload_.profiles[task.profile], .movable = task.movable}});
+  core::JobSpec spec;
+  spec.id = live.id;
+  spec.profile = workload_.profiles[task.profile];
+  spec.movable = task.movable;
+  if (limit_factor_ > 0) spec.time_limit = duration_of(limit_factor_ * seconds_alone(live));
+  step(core::JobSubmitted{spec});
 }
 
 void World::step(const core::Event& event) {

@@ -112,6 +112,7 @@ class World {
   // world_jobs.cpp
   [[nodiscard]] const Speed& speed(core::GpuId gpu, const Live& live) const;
   [[nodiscard]] double start_seconds(core::GpuId gpu, const Live& live) const;
+  [[nodiscard]] double seconds_alone(const Live& live) const;
   void serve(Slot slot, int run);
   void stop_serving(Slot slot);
   void update_progress(Live& live);
@@ -135,6 +136,7 @@ class World {
   const Workload& workload_;
   const Observer& observer_;
   const Knobs& knobs_;
+  double limit_factor_;
   core::Scheduler scheduler_;
   core::Actions actions_;
   Instant now_{};

@@ -18,6 +18,24 @@ double World::start_seconds(core::GpuId gpu, const Live& live) const {
   return knobs_.process_start_s + (live.model < 0 ? 0 : speed(gpu, live).load_s);
 }
 
+// From the start of its process to its end, if it has the GPU for itself; of several GPU models,
+// the slowest.
+double World::seconds_alone(const Live& live) const {
+  if (live.model < 0) return knobs_.process_start_s + live.passes;
+  double slowest = 0;
+  for (const std::vector<Speed>& speeds : speeds_) {
+    const Speed& s = speeds[live.profile * kLanguageModels + static_cast<std::size_t>(live.model)];
+    if (s.load_s <= 0) continue;  // the GPU model does not have the profile
+    Stream stream = s.stream;
+    if (live.passes > 0)
+      stream.compute_s += live.prompt_tokens * s.prefill_s_per_token / live.passes;
+    double pass_s = 0;
+    pass_times(std::span(&stream, 1), knobs_, std::span(&pass_s, 1));
+    slowest = std::max(slowest, knobs_.process_start_s + s.load_s + live.passes * pass_s);
+  }
+  return slowest;
+}
+
 // From now on this run does the job's work.
 void World::serve(Slot slot, int run) {
   Live& live = lives_[slot];

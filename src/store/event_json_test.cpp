@@ -31,6 +31,7 @@ std::vector<Event> one_of_each() {
                       .smallest_gain_ppm = -5,
                       .window = {.from_s = 3600, .to_s = 7200},
                       .protect_head = false};
+  tuning.fairness = {.max_passes = 9, .ageing = Duration(1), .half_life = Duration(2)};
   return {core::JobSubmitted{{.id = JobId(0xFFFF'FFFF'FFFF'FFFFU),
                               .profile = "1g.\"5\x01\xFFgb",
                               .kind = core::JobKind::kLease,

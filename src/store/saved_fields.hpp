@@ -23,6 +23,19 @@ void fields(V& v, X& x) {
   v("ready", x.ready);
   v("stopping", x.stopping);
 }
+template <class V, Of<core::Reservation> X>
+void fields(V& v, X& x) {
+  v("gpu", x.gpu);
+  v("start", x.start);
+  v("time", x.time);
+}
+template <class V, Of<core::UserUsage> X>
+void fields(V& v, X& x) {
+  v("user", x.user);
+  v("used", x.used);
+  v("slices", x.slices);
+  v("since", x.since);
+}
 template <class V, Of<core::SavedJob> X>
 void fields(V& v, X& saved) {
   auto& x = saved.job;
@@ -53,6 +66,12 @@ void fields(V& v, X& saved) {
   v("replica_start", x.replica_start);
   v("cooldown_until", x.cooldown_until);
   v("back_offs", x.back_offs);
+  v("submitted", x.submitted);
+  v("ends", x.ends);
+  v("counted_slices", x.counted_slices);
+  v("passed", x.passed);
+  v("reservation", x.reservation);
+  v("lost_reservation", x.lost_reservation);
 }
 template <class V, Of<core::SavedEntry> X>
 void fields(V& v, X& x) {
@@ -106,6 +125,8 @@ void fields(V& v, X& x) {
   v("quarantines", x.quarantines);
   v("cooling", x.cooling);
   v("recent", x.recent);
+  v("ordered_at", x.ordered_at);
+  v("usage", x.usage);
 }
 
 }  // namespace tangram::store

@@ -49,6 +49,27 @@ TEST(SavedJson, JobsComeBack) {
   }
 }
 
+TEST(SavedJson, WhatQueuesWithBackfillKnowComesBack) {
+  core::SavedJob job = full_job();
+  job.job.submitted = Instant(Duration(1));
+  job.job.ends = Instant{};
+  job.job.counted_slices = 8;
+  job.job.passed = 3;
+  job.job.reservation = core::Reservation{GpuId(2), 4, Instant(Duration(5))};
+  job.job.lost_reservation = Instant(Duration(6));
+  const auto read = read_saved_job(saved_json(job));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, job);
+}
+
+// A store of an earlier version: no job passes, and there is no ageing, until that is tuned.
+TEST(SavedJson, AnEarlierTuningHasNoFairness) {
+  const auto read = read_saved_rest(R"({"v":1,"tuning":{"queue":"fcfs"}})");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->tuning.fairness,
+            (core::Fairness{.max_passes = 0, .ageing = {}, .half_life = {}}));
+}
+
 TEST(SavedJson, EveryEnumNameComesBack) {
   core::SavedJob job;
   for (int kind = 0; kind < 3; ++kind) {
@@ -117,6 +138,10 @@ TEST(SavedJson, TheRestComesBack) {
   rest.quarantines = {{GpuId(1), InstanceId(2), 3, true}};
   rest.cooling = {JobId(9), JobId(8)};
   rest.recent = {"1g.5gb", "7g.40gb"};
+  rest.tuning.fairness = {.max_passes = 0, .ageing = Duration(1), .half_life = {}};
+  rest.ordered_at = Instant(Duration(8));
+  rest.usage = {{.user = 1, .used = ~std::uint64_t{0}, .slices = 2, .since = Instant(Duration(3))},
+                {.user = 0xFFFF'FFFFU}};
   for (const core::SavedRest& each : {rest, core::SavedRest{}}) {
     const auto read = read_saved_rest(saved_json(each));
     ASSERT_TRUE(read) << read.error().message;

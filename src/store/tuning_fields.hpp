@@ -19,6 +19,13 @@ void fields(V& v, X& x) {
   v("window", x.window);
   v("protect_head", x.protect_head);
 }
+// Missing in stores before schema 7: no job passes a head, and there is no ageing.
+template <class V, Of<core::Fairness> X>
+void fields(V& v, X& x) {
+  v("max_passes", x.max_passes);
+  v("ageing_us", x.ageing);
+  v("half_life_us", x.half_life);
+}
 template <class V, Of<core::Tuning> X>
 void fields(V& v, X& x) {
   v("threshold", x.threshold);
@@ -26,6 +33,7 @@ void fields(V& v, X& x) {
   v("migration", x.migration);
   v("queue", x.queue);
   v("restraint", x.restraint);
+  v("fairness", x.fairness);
 }
 
 }  // namespace tangram::store

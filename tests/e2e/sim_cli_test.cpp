@@ -259,7 +259,7 @@ TEST(SimCli, RejectsUnknownNames) {
                  "both and both-plain.");
   expect_refused(sim({"run", "--queue", "fcf"}),
                  "unknown queue policy 'fcf'; did you mean fcfs? Known: fcfs, fcfs-pools, "
-                 "largest-memory and largest-profile.");
+                 "backfill, largest-memory and largest-profile.");
   expect_refused(sim({"run", "--workload", "normal26"}),
                  "unknown workload 'normal26'. Known: synthetic, normal25, long25, normal50 and "
                  "long50; for a file use --trace.");

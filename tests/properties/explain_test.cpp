@@ -31,7 +31,8 @@ bool has_place(const Scheduler& scheduler, core::JobId job) {
 class Witness {
  public:
   [[nodiscard]] WorldOptions options(std::uint64_t seed) {
-    WorldOptions of{.seed = seed, .full_checks = false};
+    // Under backfill fewer decisions can be rebuilt: later jobs hold reservations.
+    WorldOptions of{.seed = seed, .full_checks = false, .no_backfill = true};
     of.begun = [this](Scheduler& s) {
       scheduler_ = &s;
       before_ = s;
@@ -139,9 +140,9 @@ TEST(ExplainAhead, IsWhereTheJobThenStands) {
     for (std::uint16_t i = 0; i < now.node().name_count(); ++i) {
       const core::ProfileName name(i);
       if (!now.node().servable(name)) continue;
-      const auto [ahead, models, queued] = now.place_in_queue(name, now.node().next_order());
+      const auto [ahead, models, queued] = now.place_in_queue(name);
       const core::Request request{.profile = name, .models = models};
-      const auto place = ahead.empty()
+      const auto place = !models.empty()
                              ? core::choose(now.node(), *now.policies().placement, request)
                              : std::nullopt;
       Scheduler then = now;
@@ -149,7 +150,7 @@ TEST(ExplainAhead, IsWhereTheJobThenStands) {
       const core::JobId id(1'000'000);
       then.step(now.node().now(), core::JobSubmitted{{.id = id, .profile = now.node().name(name)}},
                 actions);
-      const bool starts = ahead.empty() && place;
+      const bool starts = place.has_value();
       EXPECT_EQ(has_place(then, id), starts);
       started += starts ? 1 : 0;
       if (starts) continue;

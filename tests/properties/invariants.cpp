@@ -154,6 +154,20 @@ void check_jobs(const Node& node) {
 
 namespace {
 
+// Nothing in a reserved place may stay longer than until the reserved time.
+void check_reserved(const Node& node) {
+  for (const core::Reserved& r : node.reserved()) {
+    const Job& job = node.job(node.find_job(r.job));
+    require(job.phase == JobPhase::kQueued, "a reservation of a job that does not wait");
+    require(node.gpu(r.gpu).takes_jobs(), "a reservation on a GPU that takes no jobs");
+    for (const Entry& e : node.entries(r.gpu)) {
+      if (!e.occupies() || !node.model(r.gpu).overlap(e.placement, r.placement)) continue;
+      require(e.job != core::kNoJob && node.job(e.job).ends && *node.job(e.job).ends <= r.time,
+              "what has no time limit is in a reserved place");
+    }
+  }
+}
+
 // By the definition of the pools: the first job for each model is its head and does not fit there.
 void check_pools(const core::Scheduler& scheduler, std::span<const core::JobId> waiting) {
   const Node& node = scheduler.node();
@@ -168,8 +182,8 @@ void check_pools(const core::Scheduler& scheduler, std::span<const core::JobId> 
     const JobSlot head = first == waiting.end() ? core::kNoJob : node.find_job(*first);
     require(node.head_of(model) == head, "a pool has another head than its first job");
     if (head == core::kNoJob) continue;
-    core::Request request{
-        .profile = node.job(head).profile, .avoid = node.job(head).back_offs, .models = {}};
+    core::Request request = node.request_of(node.job(head));
+    request.models = {};
     request.models.insert(model);
     require(!core::choose_plainly(node, *scheduler.policies().placement, request),
             "the head of a pool fits, and waits");
@@ -192,6 +206,7 @@ void check_queue(const core::Scheduler& scheduler) {
           "the queue is out of order");
     }
   }
+  check_reserved(node);
   if (waiting.empty()) return;
   if (scheduler.policies().queue->passing != core::Passing::kNone) {
     check_pools(scheduler, waiting);

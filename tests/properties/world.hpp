@@ -24,6 +24,7 @@ struct WorldOptions {
   bool record_text = false;           // hash the whole transcript, not only keep its end
   bool many_requested_moves = false;  // users request moves often, also in cooldowns
   bool full_checks = true;            // every check after every step
+  bool no_backfill = false;           // a queue with backfill is replaced by fcfs
   bool only_dynamic = false;          // never static partitioning
   // For observers: the scheduler before its first step; and every step it has made.
   std::function<void(core::Scheduler&)> begun = {};

@@ -248,6 +248,7 @@ void World::change_tuning() {
   tuning_.migration = random_.chance(600) ? "both" : random_.pick(migrations).name;
   const auto queues = policies::queue_policies();
   tuning_.queue = random_.chance(600) ? "fcfs" : random_.pick(queues).name;
+  if (options_.no_backfill && tuning_.queue == "backfill") tuning_.queue = "fcfs";
   core::Restraint& restraint = tuning_.restraint;
   restraint.most_moves = random_.chance(100) ? 0 : 1 + static_cast<std::uint32_t>(random_.below(4));
   restraint.cooldown = std::chrono::seconds(random_.below(3) * 45);

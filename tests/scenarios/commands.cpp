@@ -94,10 +94,16 @@ Result<void> Commands::options(Words& words) {
       const auto most = parse_int(*value, 0, 1000);
       if (!most) return invalid("most-moves is a number.");
       tuning_.restraint.most_moves = static_cast<std::uint32_t>(*most);
-    } else if (*key == "cooldown") {
+    } else if (*key == "max-passes") {
+      const auto most = parse_int(*value, 0, 1000);
+      if (!most) return invalid("max-passes is a number.");
+      tuning_.fairness.max_passes = static_cast<std::uint32_t>(*most);
+    } else if (*key == "cooldown" || *key == "ageing" || *key == "half-life") {
       const auto time = parse_time(*value);
       if (!time) return std::unexpected(time.error());
-      tuning_.restraint.cooldown = *time;
+      if (*key == "cooldown") tuning_.restraint.cooldown = *time;
+      if (*key == "ageing") tuning_.fairness.ageing = *time;
+      if (*key == "half-life") tuning_.fairness.half_life = *time;
     } else if (*key == "window") {
       const auto window = parse_window(*value);
       if (!window) return std::unexpected(window.error());
@@ -158,6 +164,35 @@ Result<void> Commands::gpu(Words& words) {
   return world_.send(core::GpuAdded{*model, layout->placements()});
 }
 
+// "[limit 10m] [grace 30s] [priority 2] [user 1001]"
+Result<void> Commands::queue_options(Words& words, core::JobSpec& spec) {
+  const auto time = [&](auto& to) -> Result<void> {
+    const auto word = words.next("a time");
+    if (!word) return std::unexpected(word.error());
+    const auto parsed = parse_time(*word);
+    if (!parsed) return std::unexpected(parsed.error());
+    to = *parsed;
+    return {};
+  };
+  if (words.take("limit")) {
+    if (auto ok = time(spec.time_limit); !ok) return ok;
+  }
+  if (words.take("grace")) {
+    if (auto ok = time(spec.stop_grace); !ok) return ok;
+  }
+  if (words.take("priority")) {
+    const auto number = words.number("a priority");
+    if (!number) return std::unexpected(number.error());
+    spec.priority = static_cast<std::int16_t>(*number);
+  }
+  if (words.take("user")) {
+    const auto number = words.number("a user");
+    if (!number) return std::unexpected(number.error());
+    spec.user = static_cast<std::uint32_t>(*number);
+  }
+  return {};
+}
+
 Result<void> Commands::submit(Words& words) {
   const auto id = job_id(words);
   if (!id) return std::unexpected(id.error());
@@ -180,6 +215,7 @@ Result<void> Commands::submit(Words& words) {
     if (!model) return std::unexpected(model.error());
     spec.gpu_model = *model;
   }
+  if (auto ok = queue_options(words, spec); !ok) return ok;
   if (auto ok = words.end(); !ok) return ok;
   return world_.send(core::JobSubmitted{spec});
 }

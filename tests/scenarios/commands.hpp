@@ -22,7 +22,9 @@ class Commands {
   Result<void> node(Words& words);
   Result<void> static_node(Words& words);
   Result<void> gpu(Words& words);
+  void show_starts();
   Result<void> submit(Words& words);
+  static Result<void> queue_options(Words& words, core::JobSpec& spec);
   Result<void> exit(Words& words);
   Result<void> at(Words& words);
   Result<void> wake(Words& words);

@@ -1,6 +1,7 @@
 // See commands.hpp: the input lines about GPUs and their observations, and `show`.
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "core/expected_start.hpp"
 #include "core/transcript.hpp"
 #include "mig/layout.hpp"
 
@@ -93,6 +94,26 @@ Result<void> Commands::unknown_process(Words& words) {
   return invalid("no instance there.");
 }
 
+// What a queue with backfill says about the start of waiting jobs.
+void Commands::show_starts() {
+  const core::Node& node = world_.node();
+  for (const core::JobId id : world_.scheduler()->waiting()) {
+    const core::Job& job = node.job(node.find_job(id));
+    std::string line;
+    if (job.reservation) {
+      line += cat(" reserved gpu ", job.reservation->gpu.value(), " start ",
+                  int{job.reservation->start}, " from ", core::instant_text(job.reservation->time));
+    }
+    if (const auto expected = core::expected_start(*world_.scheduler(), id)) {
+      line += cat(" expected at ", core::instant_text(expected->time));
+      if (expected->after) line += cat(" after job ", expected->after->value());
+    }
+    if (job.passed > 0) line += cat(" passed by ", job.passed);
+    if (job.lost_reservation) line += cat(" lost ", core::instant_text(*job.lost_reservation));
+    if (!line.empty()) out_ += cat("  job ", id.value(), ":", line, "\n");
+  }
+}
+
 Result<void> Commands::show(Words& words) {
   if (auto ok = words.end(); !ok) return ok;
   const core::Node& node = world_.node();
@@ -104,6 +125,7 @@ Result<void> Commands::show(Words& words) {
   std::string queue;
   for (const core::JobId id : world_.scheduler()->waiting()) queue += cat(" job ", id.value());
   if (!queue.empty()) out_ += cat("  queue:", queue, "\n");
+  show_starts();
   std::string held;
   for (const core::JobSlot s : node.jobs_by_id()) {
     const core::Job& job = node.job(s);

@@ -34,6 +34,9 @@ void print_tuning(const api::TuningView& t, Output& out) {
   add("gain", t.gain);
   add("window", t.window.empty() ? "always" : t.window);
   add("protect_head", t.protect_head ? "true" : "false");
+  add("max_passes", std::to_string(t.max_passes));
+  add("ageing", api::duration_text(t.ageing));
+  add("half_life", api::duration_text(t.half_life));
   table.print(out);
 }
 
@@ -72,7 +75,9 @@ void add_tune(Verb& app, Command& command) {
       "Keys: threshold (between Lazy and Busy); placement, migration and queue\n"
       "(policies, see `tangram policies`); most_moves (at a time); cooldown (after a\n"
       "move of a job); gain (minimum FragCost reduction of a move); window (time of day\n"
-      "for moves, or always); protect_head (of the queue).");
+      "for moves, or always); protect_head (of the queue). Of the queue backfill:\n"
+      "max_passes (jobs that may pass one whose start is not known), ageing (waiting\n"
+      "time for one more of priority), half_life (of usage, for fair share).");
 }
 
 }  // namespace tangram::cli

@@ -28,17 +28,19 @@ std::optional<std::string>* text_of(TuningChange& change, std::string_view key) 
   return key == "window" ? &change.window : nullptr;
 }
 
-Result<void> set_most_moves(TuningChange& change, const std::string& value) {
+Result<void> set_number(std::string_view key, const std::string& value,
+                        std::optional<std::uint32_t>& to) {
   const auto number = parse_int(value, 0, std::numeric_limits<int>::max());
-  if (!number) return bad_value("most_moves", value, "a whole number, e.g. 2");
-  change.most_moves = static_cast<std::uint32_t>(*number);
+  if (!number) return bad_value(key, value, "a whole number, e.g. 2");
+  to = static_cast<std::uint32_t>(*number);
   return {};
 }
 
-Result<void> set_cooldown(TuningChange& change, const std::string& value) {
+Result<void> set_time(std::string_view key, const std::string& value,
+                      std::optional<std::chrono::milliseconds>& to) {
   const auto time = api::parse_duration(value);
-  if (!time) return bad_value("cooldown", value, "a duration, e.g. 90s or 10m");
-  change.cooldown = *time;
+  if (!time) return bad_value(key, value, "a duration, e.g. 90s or 10m");
+  to = *time;
   return {};
 }
 
@@ -54,8 +56,11 @@ Result<void> set_protect_head(TuningChange& change, const std::string& value) {
 }
 
 Result<void> set(TuningChange& change, const std::string& key, const std::string& value) {
-  if (key == "most_moves") return set_most_moves(change, value);
-  if (key == "cooldown") return set_cooldown(change, value);
+  if (key == "most_moves") return set_number(key, value, change.most_moves);
+  if (key == "max_passes") return set_number(key, value, change.max_passes);
+  if (key == "cooldown") return set_time(key, value, change.cooldown);
+  if (key == "ageing") return set_time(key, value, change.ageing);
+  if (key == "half_life") return set_time(key, value, change.half_life);
   if (key == "protect_head") return set_protect_head(change, value);
   if (std::optional<std::string>* text = text_of(change, key)) {
     *text = key == "window" && value == "always" ? "" : value;
@@ -70,9 +75,9 @@ Result<void> set(TuningChange& change, const std::string& key, const std::string
 }  // namespace
 
 std::span<const std::string> tuning_keys() {
-  static const std::array<std::string, 9> keys = {"threshold", "placement",  "migration",
-                                                  "queue",     "most_moves", "cooldown",
-                                                  "gain",      "window",     "protect_head"};
+  static const std::array<std::string, 12> keys = {
+      "threshold", "placement", "migration",    "queue",      "most_moves", "cooldown",
+      "gain",      "window",    "protect_head", "max_passes", "ageing",     "half_life"};
   return keys;
 }
 

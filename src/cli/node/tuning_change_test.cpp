@@ -32,8 +32,8 @@ TEST(TuningChange, AlwaysIsAnEmptyWindow) {
 
 TEST(TuningChange, EveryKeyIsKnown) {
   for (const std::string& key : tuning_keys()) {
-    const bool number = key == "most_moves" || key == "cooldown";
-    EXPECT_TRUE(tuning_change({key + (number ? "=1" : "=true")})) << key;
+    const bool number = tuning_change({key + "=1"}).has_value();
+    EXPECT_TRUE(number || tuning_change({key + "=true"})) << key;
   }
 }
 
@@ -45,6 +45,9 @@ TEST(TuningChange, ErrorsNameTheMistake) {
   EXPECT_THAT(refusal({"gain=1", "gain=2"}), HasSubstr("gain is given twice"));
   EXPECT_THAT(refusal({"most_moves=-1"}), HasSubstr("a whole number"));
   EXPECT_THAT(refusal({"cooldown=soon"}), HasSubstr("a duration, e.g. 90s"));
+  EXPECT_THAT(refusal({"max_passes=some"}), HasSubstr("max_passes=some: use a whole number"));
+  EXPECT_THAT(refusal({"ageing=soon"}), HasSubstr("ageing=soon: use a duration, e.g. 90s"));
+  EXPECT_THAT(refusal({"half_life=-1h"}), HasSubstr("half_life=-1h: use a duration"));
   EXPECT_THAT(refusal({"protect_head=maybe"}), HasSubstr("true or false"));
 }
 

@@ -127,12 +127,26 @@ api::TuningChange keys_set(const text::TomlTable& table, const api::TuningView& 
   take("gain", tuning.gain, set.gain);
   take("window", tuning.window, set.window);
   take("protect_head", tuning.protect_head, set.protect_head);
+  take("max_passes", tuning.max_passes, set.max_passes);
+  take("ageing", tuning.ageing, set.ageing);
+  take("half_life", tuning.half_life, set.half_life);
   return set;
+}
+
+void read_fairness(const Section& in, core::Fairness& fairness) {
+  using std::chrono::milliseconds;
+  in.read_number("max_passes", {0, kMaxPasses}, fairness.max_passes);
+  auto ageing = std::chrono::duration_cast<milliseconds>(fairness.ageing);
+  in.read("ageing", ageing);
+  fairness.ageing = ageing;
+  auto half_life = std::chrono::duration_cast<milliseconds>(fairness.half_life);
+  in.read("half_life", half_life);
+  fairness.half_life = half_life;
 }
 
 void read_scheduler(const Section& in, Config& config) {
   in.allow({"threshold", "placement", "migration", "queue", "most_moves", "cooldown", "gain",
-            "window", "protect_head"});
+            "window", "protect_head", "max_passes", "ageing", "half_life"});
   core::Tuning& tuning = config.tuning;
   in.keep("threshold",
           core::Threshold::parse(in.table().text_or("threshold", tuning.threshold.text())),
@@ -156,6 +170,7 @@ void read_scheduler(const Section& in, Config& config) {
   in.keep("window", parse_window(in.table().text_or("window", window_text(restraint.window))),
           restraint.window);
   in.read("protect_head", restraint.protect_head);
+  read_fairness(in, tuning.fairness);
   config.tuning_in_file = keys_set(in.table(), view_of(tuning));
 }
 

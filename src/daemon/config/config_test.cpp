@@ -159,6 +159,9 @@ cooldown = "10s"
 gain = "0.05"
 window = "22:00-06:00"
 protect_head = false
+max_passes = 3
+ageing = "30m"
+half_life = "2d"
 [leases]
 linger = "30s"
 [jobs]
@@ -313,6 +316,9 @@ TEST(Config, EveryKeyIsRead) {
   EXPECT_EQ(config->tuning.restraint.window.from_s, 22 * 3600);
   EXPECT_EQ(config->tuning.restraint.window.to_s, 6 * 3600);
   EXPECT_FALSE(config->tuning.restraint.protect_head);
+  EXPECT_EQ(config->tuning.fairness, (core::Fairness{.max_passes = 3,
+                                                     .ageing = std::chrono::minutes(30),
+                                                     .half_life = std::chrono::hours(48)}));
   EXPECT_EQ(config->tuning_in_file, (api::TuningChange{.threshold = "0.25",
                                                        .placement = "best-fit",
                                                        .migration = "off",
@@ -321,7 +327,10 @@ TEST(Config, EveryKeyIsRead) {
                                                        .cooldown = std::chrono::seconds(10),
                                                        .gain = "0.05",
                                                        .window = "22:00-06:00",
-                                                       .protect_head = false}));
+                                                       .protect_head = false,
+                                                       .max_passes = 3,
+                                                       .ageing = std::chrono::minutes(30),
+                                                       .half_life = std::chrono::hours(48)}));
   EXPECT_EQ(config->move_services, api::MoveMethod::kReplica);
   EXPECT_EQ(config->hooks, (HookOptions{.command = {"/usr/bin/notify", "--to", "ops room"},
                                         .url = "https://example.org:8443/jobs?x=1",

@@ -96,7 +96,11 @@ api::TuningView view_of(const core::Tuning& tuning) {
           .cooldown = std::chrono::duration_cast<std::chrono::milliseconds>(restraint.cooldown),
           .gain = gain_text(restraint.smallest_gain_ppm),
           .window = window_text(restraint.window),
-          .protect_head = restraint.protect_head};
+          .protect_head = restraint.protect_head,
+          .max_passes = tuning.fairness.max_passes,
+          .ageing = std::chrono::duration_cast<std::chrono::milliseconds>(tuning.fairness.ageing),
+          .half_life =
+              std::chrono::duration_cast<std::chrono::milliseconds>(tuning.fairness.half_life)};
 }
 
 std::string changes_text(const core::Tuning& from, const core::Tuning& to) {
@@ -179,6 +183,13 @@ Result<core::Tuning> apply_change(core::Tuning tuning, const api::TuningChange& 
   if (change.gain) set("gain", parse_gain(*change.gain), restraint.smallest_gain_ppm);
   if (change.window) set("window", parse_window(*change.window), restraint.window);
   restraint.protect_head = change.protect_head.value_or(restraint.protect_head);
+  core::Fairness& fairness = tuning.fairness;
+  if (change.max_passes.value_or(0) > kMaxPasses && !first_error) {
+    first_error = Error{ErrorCode::kInvalid, cat("max_passes: at most ", kMaxPasses)};
+  }
+  fairness.max_passes = change.max_passes.value_or(fairness.max_passes);
+  if (change.ageing) fairness.ageing = *change.ageing;
+  if (change.half_life) fairness.half_life = *change.half_life;
   if (first_error) return std::unexpected(*std::move(first_error));
   return tuning;
 }

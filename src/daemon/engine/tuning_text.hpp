@@ -2,6 +2,7 @@
 // so they accept the same values.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "core/tuning.hpp"
 
 namespace tangram::daemon {
+
+inline constexpr std::uint32_t kMaxPasses = 10'000;  // of [scheduler] max_passes
 
 // A window such as "22:00-06:00" in local time; empty: the whole day.
 [[nodiscard]] Result<core::DayWindow> parse_window(const std::string& text);

@@ -48,6 +48,7 @@ TEST(TuningText, ErrorsNameTheKey) {
   EXPECT_TRUE(error_of({.migration = "sometimes"}).starts_with("migration: "));
   EXPECT_TRUE(error_of({.queue = "lifo"}).starts_with("queue: "));
   EXPECT_TRUE(error_of({.most_moves = 2000}).starts_with("most_moves: "));
+  EXPECT_TRUE(error_of({.max_passes = 10'001}).starts_with("max_passes: "));
   EXPECT_TRUE(error_of({.gain = "much"}).starts_with("gain: "));
   EXPECT_TRUE(error_of({.window = "25:00-01:00"}).starts_with("window: "));
   EXPECT_TRUE(error_of({.window = "22:00"}).starts_with("window: "));
@@ -81,10 +82,12 @@ TEST(TuningText, DifferencesAreFromTheFileElseFromTheDefault) {
   tuning.threshold = *core::Threshold::parse("0.5");
   tuning.placement = "best-fit";
   tuning.restraint.window = {.from_s = 3600, .to_s = 7200};
+  tuning.fairness.ageing = {};
   const api::TuningChange file{.threshold = "0.6", .placement = "best-fit"};
   const std::vector<api::TuningDifference> expected = {
       {.key = "threshold", .value = "0.5", .expected = "0.6", .in_file = true},
-      {.key = "window", .value = "01:00-02:00", .expected = "always", .in_file = false}};
+      {.key = "window", .value = "01:00-02:00", .expected = "always", .in_file = false},
+      {.key = "ageing", .value = "0s", .expected = "1h", .in_file = false}};
   EXPECT_EQ(differences(tuning, file), expected);
 }
 

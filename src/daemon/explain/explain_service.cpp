@@ -139,9 +139,29 @@ api::Explanation ExplainService::why_waiting(const http::Caller& caller,
     add_waiting(*job_state->waiting, node, rights_of(caller), explanation);
   }
   name_mig_off(explanation);
+  if (job_state->expected) {
+    explanation.expected_start = wall_of(job_state->expected->time);
+    if (const auto after = job_state->expected->after) explanation.expected_after = after->value();
+  }
   describe_waiting(job_state->holds, explanation, scheduler.policies().queue->passing);
+  const bool is_queued = job_state->phase == core::JobPhase::kQueued;
+  if (is_queued && scheduler.policies().queue->passing == core::Passing::kBackfill) {
+    describe_start(start_facts(*job_state), explanation);
+  }
   if (access_.may_read(caller, row.uid)) add_time_limit(engine_.store(), explanation, row.id);
   return explanation;
+}
+
+StartFacts ExplainService::start_facts(const core::JobExplanation& of) const {
+  StartFacts facts{.passed = of.passed,
+                   .max_passes = engine_.scheduler().node().tuning().fairness.max_passes};
+  if (of.lost_reservation) facts.lost = wall_of(*of.lost_reservation);
+  if (of.reservation) {
+    facts.reserved = wall_of(of.reservation->time);
+    facts.gpu = of.reservation->gpu.value();
+    facts.start = of.reservation->start;
+  }
+  return facts;
 }
 
 void ExplainService::why_here(const http::Caller& caller, const store::JobRow& row,
@@ -220,8 +240,8 @@ http::Answer<api::WhatIf> ExplainService::what_if(const http::Caller& caller,
   api::WhatIf what_if;
   what_if.profile = *profile;
   add_admission(caller, what_if);
-  const auto [ahead, models, queued] = scheduler.place_in_queue(request.profile, node.next_order());
-  if (ahead.empty()) {
+  const auto [ahead, models, queued] = scheduler.place_in_queue(request.profile, caller.uid);
+  if (!models.empty()) {
     request.models = models;
     request.queued = queued;
   }
@@ -229,7 +249,7 @@ http::Answer<api::WhatIf> ExplainService::what_if(const http::Caller& caller,
   if (!ahead.empty()) what_if.first = ahead.front().value();
   add_arrival(core::explain_arrival(node, policy, request), policy, what_if);
   const bool queues = what_if.refused.empty() && what_if.held.empty();
-  what_if.starts_now = queues && ahead.empty() && !what_if.candidates.empty();
+  what_if.starts_now = queues && !models.empty() && !what_if.candidates.empty();
   if (queues && what_if.candidates.empty()) {
     add_waiting(core::explain_waiting(node, policy, request), node, rights_of(caller), what_if);
   }

@@ -9,9 +9,11 @@
 
 #include "api/explanation.hpp"
 #include "base/instant.hpp"
+#include "core/explain_job.hpp"
 #include "daemon/access/access.hpp"
 #include "daemon/engine/engine.hpp"
 #include "daemon/explain/explanation_data.hpp"
+#include "daemon/explain/explanation_text.hpp"
 #include "http/routes/api_handlers.hpp"
 
 namespace tangram::daemon {
@@ -40,6 +42,7 @@ class ExplainService {
   void add_admission(const http::Caller& caller, api::WhatIf& to) const;
   // The scheduler knows GPUs without MIG mode as lost only.
   void name_mig_off(api::ExplanationBase& to) const;
+  [[nodiscard]] StartFacts start_facts(const core::JobExplanation& of) const;
   [[nodiscard]] CallerRights rights_of(const http::Caller& caller) const;
   [[nodiscard]] api::WallTime wall_of(Instant when) const;
 

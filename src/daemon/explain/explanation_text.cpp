@@ -227,6 +227,28 @@ void describe_waiting(std::uint8_t holds, api::Explanation& e, core::Passing pas
   }
 }
 
+void describe_start(const StartFacts& facts, api::Explanation& e) {
+  if (e.expected_start) {
+    const std::string after = e.expected_after
+                                  ? cat(", when ", named({*e.expected_after}, e.leases),
+                                        " reaches its time limit, or earlier")
+                                  : ", or earlier";
+    e.text.push_back(cat("Expected start: ", api::wall_text(*e.expected_start), after, "."));
+  }
+  if (facts.reserved) {
+    e.text.push_back(cat(place_text(facts.gpu, facts.start), " is reserved for it from ",
+                         api::wall_text(*facts.reserved), "."));
+  } else if (e.ahead.empty()) {
+    e.text.push_back(cat("Its start is not known, because something in its way has no time limit. ",
+                         facts.passed, " of at most ", facts.max_passes,
+                         " later jobs have started before it (max_passes)."));
+  }
+  if (facts.lost) {
+    e.text.push_back(cat("Its reservation for ", api::wall_text(*facts.lost),
+                         " was lost: that placement is out of service or in other use."));
+  }
+}
+
 void describe_placed(const std::string& place, api::Explanation& e) {
   e.text.push_back(cat(named_first(e.job, e.leases), " (", e.profile, ") ", place, "."));
   if (e.candidates.empty()) return;

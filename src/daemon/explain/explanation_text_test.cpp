@@ -89,6 +89,24 @@ TEST(ExplanationText, OfAQueuePerModelTheJobsAheadAreForTheSameModel) {
                                "first."));
 }
 
+TEST(ExplanationText, TheExpectedStartIsNamedAndAfterWhichJob) {
+  api::Explanation e = waiting();
+  e.expected_start = kWhen;
+  e.expected_after = 12;
+  describe_start({.reserved = kWhen, .gpu = 1, .start = 4}, e);
+  EXPECT_THAT(e.text,
+              Contains(AllOf(HasSubstr("Expected start: "),
+                             HasSubstr("when job 12 reaches its time limit, or earlier."))));
+  EXPECT_THAT(e.text, Contains(HasSubstr("GPU 1 start 4 is reserved for it from ")));
+}
+
+TEST(ExplanationText, WithoutAReservationThePassesAreCounted) {
+  api::Explanation e = waiting();
+  describe_start({.lost = kWhen, .passed = 2, .max_passes = 8}, e);
+  EXPECT_THAT(e.text, Contains(HasSubstr("2 of at most 8 later jobs have started before it")));
+  EXPECT_THAT(e.text, Contains(HasSubstr("was lost: that placement is out of service")));
+}
+
 TEST(ExplanationText, ServicesThatCouldMakeRoomAreNamed) {
   api::Explanation e = waiting();
   e.could_move = {3, 4};

@@ -286,8 +286,8 @@ std::vector<api::ProfileView> Views::profiles() const {
   for (api::ProfileView& view : views) {
     if (view.fits_now == 0 || (!is_queue_empty && in_turn)) continue;
     const auto name = *node.find_name(view.name);
-    const auto place = scheduler.place_in_queue(name, node.next_order());
-    if (!place.ahead.empty()) continue;
+    const auto place = scheduler.place_in_queue(name);
+    if (place.models.empty()) continue;
     view.starts_now = is_queue_empty ? view.fits_now : count_fits(node, name, place.models);
   }
   return views;
