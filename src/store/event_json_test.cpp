@@ -102,7 +102,8 @@ TEST(EventJson, ContainsEveryField) {
       event_json(events[21]),
       R"({"v":1,"kind":"tuning-changed","tuning":{"threshold":571428572,"placement":"best-fit",)"
       R"("migration":"intra","queue":"largest-memory","restraint":{"most_moves":7,)"
-      R"("cooldown_us":1234567,"smallest_gain_ppm":-5,"window":{"from_s":3600,"to_s":7200}}}})");
+      R"("cooldown_us":1234567,"smallest_gain_ppm":-5,"window":{"from_s":3600,"to_s":7200}},)"
+      R"("fairness":{"max_passes":9,"ageing_us":1,"half_life_us":2}}})");
 }
 
 TEST(EventJson, KeepsTheSpecOfAJob) {
