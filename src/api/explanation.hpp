@@ -137,8 +137,8 @@ struct Explanation : ExplanationBase {
   // of which job; nullopt if that cannot be known.
   std::optional<WallTime> expected_start;
   std::optional<std::uint64_t> expected_after;
-  std::optional<LimitView> limit;    // set if the job is held at its user's limit
-  DependencyList waits_for;          // the jobs that must end before it may start
+  std::optional<LimitView> limit;  // set if the job is held at its user's limit
+  DependencyList waits_for;        // the jobs that must end before it may start
 };
 
 struct WhatIfQuestion {

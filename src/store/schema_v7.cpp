@@ -1,6 +1,6 @@
 // Schema version 7: jobs that wait for other jobs, and arrays. Events that hold or release a job
-// name the cause. The saved state of the scheduler gains reservations, usage and the tuning of queues
-// with backfill, which are empty under the other queue policies.
+// name the cause. The saved state of the scheduler gains reservations, usage and the tuning of
+// queues with backfill, which are empty under the other queue policies.
 #include <array>
 
 #include "base/text.hpp"
