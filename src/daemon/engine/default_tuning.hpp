@@ -8,6 +8,10 @@
 
 namespace tangram::daemon {
 
-[[nodiscard]] inline core::Tuning default_tuning() { return core::Tuning{}; }
+[[nodiscard]] inline core::Tuning default_tuning() {
+  core::Tuning tuning;
+  tuning.queue = "backfill";
+  return tuning;
+}
 
 }  // namespace tangram::daemon
