@@ -250,9 +250,10 @@ void ScenarioRun::submit(const Lines& words) {
   json::object more{{"kind", has("batch") ? "batch" : "service"},
                     {"endpoint", {{"mode", "none"}}},
                     {"move", {{"way", moves ? "replica" : "never"}}},
-                    {"restart", has("restart") ? words.back() : "never"},
+                    {"restart", has("restart") ? *std::next(std::ranges::find(words, "restart")) : "never"},
                     {"max_restarts", core::JobSpec().max_restarts},
                     {"hold", has("held")}};
+  if (has("on")) more["gpu_model"] = *std::next(std::ranges::find(words, "on"));
   if (starts_fail_) {
     script =
         cat("n=$(cat ", fails, " 2>/dev/null || echo 0); if [ $n -gt 0 ]; then echo $((n-1)) > ",

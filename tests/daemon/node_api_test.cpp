@@ -166,7 +166,7 @@ TEST(NodeApi, AHeldJobWaitsForItsRelease) {
 
 // A full node, a waiting job, and the departure that its explanation names.
 TEST(Explain, TheNamedDepartureStartsTheJob) {
-  Node node({.emulate = "1xA100-40GB"});
+  Node node({.emulate = "1xA100-40GB", .config = "[scheduler]\nqueue = \"fcfs\"\n"});
   node.start();
   const auto large = node.submit("4g.20gb", kForever);
   const auto small = node.submit("2g.10gb", kForever);

@@ -39,7 +39,7 @@ constexpr Statuses kAll{200, 200, 200, 200, 200};
 constexpr Statuses kAdminsOnly{403, 403, 403, 403, 202};
 
 // The object of a row's request.
-enum class Object : std::uint8_t { kNothing, kRunning, kFailed, kHeld, kLease, kToken };
+enum class Object : std::uint8_t { kNothing, kRunning, kFailed, kHeld, kArray, kLease, kToken };
 
 struct Row {
   const char* method;
@@ -68,6 +68,12 @@ const std::vector<Row>& table() {
       {"POST", "/v1/jobs/{id}/hold", Object::kHeld, kOwnersAndAdmins},
       {"POST", "/v1/jobs/{id}/release", Object::kHeld, kOwnersAndAdmins},
       {"POST", "/v1/jobs/{id}/cancel", Object::kHeld, kOwnersAndAdmins},
+      // 409 for those who may: jobs that are held have no run and cannot be held again.
+      {"POST", "/v1/jobs/{id}/requeue", Object::kHeld, {403, 403, 403, 409, 409}},
+      {"GET", "/v1/arrays/{id}", Object::kArray, kAll},
+      {"POST", "/v1/arrays/{id}/hold", Object::kArray, {403, 403, 403, 409, 409}},
+      {"POST", "/v1/arrays/{id}/release", Object::kArray, kOwnersAndAdmins},
+      {"POST", "/v1/arrays/{id}/cancel", Object::kArray, kOwnersAndAdmins},
       {"POST",
        "/v1/jobs/{id}/signal",
        Object::kRunning,
@@ -187,6 +193,9 @@ class Privacy : public ::testing::Test {
         return failed_;
       case Object::kHeld:
         return create(kOwner, "/v1/jobs", marked_request("true", {{"hold", true}}));
+      case Object::kArray:
+        return create(kOwner, "/v1/jobs",
+                      marked_request("true", {{"hold", true}, {"array", "1-2"}}));
       case Object::kLease:
         return lease_;
       case Object::kToken:

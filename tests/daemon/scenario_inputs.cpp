@@ -31,10 +31,13 @@ std::string unplayable_reason(const ScenarioInput& input, std::uint64_t next_job
     return kNotFromOutside.contains(words[2]) ? "fail next " + words[2] : "";
   }
   if (!kPlayable.contains(first)) return first;
+  const auto has = [&](const char* word) { return std::ranges::find(words, word) != words.end(); };
+  if (first == "node" && has("backfill")) return "backfill: depends on how long jobs run";
   if (words.back() == "limit") return "a limit: counted by the daemon itself";
   if (first == "submit") {
     if (words[2] != std::to_string(next_job)) return "submit: not in the order of job numbers";
-    if (std::ranges::find(words, "lease") != words.end()) return "submit: a lease";
+    if (has("lease")) return "submit: a lease";
+    if (has("dependent") || has("array")) return "submit: waits for jobs that do not exist";
     const bool refused = std::ranges::any_of(input.decisions, [](const std::string& decision) {
       return decision.find("refused") != std::string::npos;
     });

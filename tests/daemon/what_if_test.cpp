@@ -154,7 +154,7 @@ TEST(WhatIf, IsHeldWhereNoGpuInServiceHasItsProfile) {
 
 // A profile that fits does not start while another job is ahead in the queue.
 TEST(WhatIf, StatusCountsWhatFitsAndWhatStarts) {
-  Node node({.emulate = "1xA100-40GB"});
+  Node node({.emulate = "1xA100-40GB", .config = "[scheduler]\nqueue = \"fcfs\"\n"});
   node.start();
   const auto figures = [&](const std::string& name) {
     const json::value status = node.call("GET", "/v1/status");

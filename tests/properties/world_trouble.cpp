@@ -103,7 +103,10 @@ void World::user_acts() {
     deliver(core::JobCancelled{job});
     return;
   }
-  switch (random_.below(5)) {
+  switch (random_.below(6)) {
+    case 5:
+      deliver(core::JobRequeued{job});
+      break;
     case 0:
       deliver(core::JobHeld{job, any_cause()});
       break;

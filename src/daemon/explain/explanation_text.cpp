@@ -304,7 +304,7 @@ void describe_what_if(api::WhatIf& w, core::Passing passing) {
     describe_obstacles(w.obstacles, w.text);
     describe_remedies(w, w.ahead == 0 ? "" : kIfElsewhere, w.text);
   }
-  if (w.first) w.text.push_back(first_text(*w.first));
+  if (w.first && !w.starts_now) w.text.push_back(first_text(*w.first));
 }
 
 }  // namespace tangram::daemon

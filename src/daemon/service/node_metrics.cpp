@@ -110,6 +110,7 @@ void NodeMetrics::add_queue(std::vector<MetricFamily>& to) const {
       wait = std::max(wait, std::chrono::duration<double>(Clock::wall() - row->submitted).count());
     }
     core::Request request{.profile = head.profile};
+    request.job = head.id;  // its own reservation does not keep it out
     request.models = scheduler.place_in_queue(head).models;
     fits = fits || core::choose(node, *scheduler.policies().placement, request).has_value();
   }

@@ -251,6 +251,9 @@ class TestDaemon {
       if (!jobs_.contains(id)) return std::unexpected(no_such_job(id));
       return jobs_.at(id).view;
     };
+    handlers.array = [](const Caller&, std::uint64_t id) -> Answer<api::ArrayView> {
+      return std::unexpected(problem(404, "not-found", cat("array ", id, ": not found.")));
+    };
     handlers.logs = [this](const Caller&, std::uint64_t id) -> Answer<LogSource> {
       if (!jobs_.contains(id)) return std::unexpected(no_such_job(id));
       return jobs_.at(id).logs;
