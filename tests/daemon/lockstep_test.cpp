@@ -247,12 +247,13 @@ void ScenarioRun::submit(const Lines& words) {
   const std::string mark = node_->at("ready-$TANGRAM_RUN_ID");
   std::string script = cat("read code < ", fifo(job), "; exit $code");
   const bool moves = !has("pinned") && !has("batch");
-  json::object more{{"kind", has("batch") ? "batch" : "service"},
-                    {"endpoint", {{"mode", "none"}}},
-                    {"move", {{"way", moves ? "replica" : "never"}}},
-                    {"restart", has("restart") ? *std::next(std::ranges::find(words, "restart")) : "never"},
-                    {"max_restarts", core::JobSpec().max_restarts},
-                    {"hold", has("held")}};
+  json::object more{
+      {"kind", has("batch") ? "batch" : "service"},
+      {"endpoint", {{"mode", "none"}}},
+      {"move", {{"way", moves ? "replica" : "never"}}},
+      {"restart", has("restart") ? *std::next(std::ranges::find(words, "restart")) : "never"},
+      {"max_restarts", core::JobSpec().max_restarts},
+      {"hold", has("held")}};
   if (has("on")) more["gpu_model"] = *std::next(std::ranges::find(words, "on"));
   if (starts_fail_) {
     script =
