@@ -104,11 +104,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   spec.forwarded = data[2] % 2 == 1;
   boost::asio::io_context loop(1);
   bool is_closed = false;
-  endpoint::RelayContext context{
-      .loop = loop,
-      .spec = spec,
-      .service_uid = ::geteuid(),
-      .routes = endpoint::Routes(loop, {.drained = [](const auto&) {}, .changed = [] {}})};
+  endpoint::RelayContext context{.loop = loop,
+                                 .spec = spec,
+                                 .service_uid = ::geteuid(),
+                                 .routes = endpoint::Routes(loop, {.on_drained = [](const auto&) {},
+                                                                   .on_route_changed = [] {}})};
   context.on_session_closed = [&](endpoint::Session&) { is_closed = true; };
   context.routes.set({1, kReplica.port}, std::chrono::milliseconds(0));
   std::array<int, 2> ends{};

@@ -6,6 +6,7 @@
 
 #include "api/fields.hpp"
 #include "api/job_names.hpp"
+#include "api/job_request_fields.hpp"
 
 namespace tangram::api {
 namespace {

@@ -2,6 +2,7 @@
 #include "core/explain_placement.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -46,12 +47,15 @@ void keep_out(Scheduler& scheduler, JobId job, HoldCause cause) {
 // Holds all jobs that could take the slot instead: the waiting ones, from the end of the queue on
 // (jobs unblocked by another's hold are held already), and those whose hold the step may end.
 std::vector<JobId> others(const Scheduler& scheduler) {
-  std::vector<JobId> jobs = scheduler.waiting();
-  std::ranges::reverse(jobs);
+  const std::vector<JobId> waiting = scheduler.waiting();
   const Node& node = scheduler.node();
+  std::vector<JobId> jobs;
   // Where a job had a reservation, others that are still in the queue could start.
-  std::ranges::stable_partition(jobs,
-                                [&](JobId id) { return !node.job(node.find_job(id)).reservation; });
+  for (const bool reserved : {false, true}) {
+    for (const JobId id : std::views::reverse(waiting)) {
+      if (node.job(node.find_job(id)).reservation.has_value() == reserved) jobs.push_back(id);
+    }
+  }
   for (const JobSlot slot : node.jobs_by_id()) {
     if (node.job(slot).phase == JobPhase::kHeld) jobs.push_back(node.job(slot).id);
   }

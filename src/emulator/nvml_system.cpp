@@ -65,7 +65,7 @@ std::optional<emulator::UuidBytes> bytes_of(std::string_view text) {
     const std::size_t digit = std::string_view("0123456789abcdef").find(c);
     if (digit == std::string_view::npos || digits >= 2 * bytes.size()) return std::nullopt;
     std::uint8_t& byte = bytes[digits++ / 2];
-    byte = static_cast<std::uint8_t>(byte << 4U | digit);
+    byte = static_cast<std::uint8_t>((static_cast<std::size_t>(byte) << 4U) | digit);
   }
   return digits == 2 * bytes.size() ? std::optional(bytes) : std::nullopt;
 }

@@ -30,7 +30,9 @@ void make_colors() {
 }
 
 attr_t attribute_of(Style style, bool color) {
-  const auto paint = [color](Pair pair) { return color ? COLOR_PAIR(pair) : A_NORMAL; };
+  const auto paint = [color](Pair pair) {
+    return color ? static_cast<attr_t>(COLOR_PAIR(pair)) : attr_t{A_NORMAL};
+  };
   switch (style) {
     case Style::kPlain:
       return A_NORMAL;

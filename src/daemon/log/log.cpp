@@ -45,7 +45,8 @@ class JournalLevel : public spdlog::custom_flag_formatter {
               spdlog::memory_buf_t& out) override {
     constexpr std::array<char, spdlog::level::n_levels> kPriorities = {'7', '7', '6', '4',
                                                                        '3', '2', '7'};
-    const std::array<char, 3> prefix = {'<', kPriorities.at(message.level), '>'};
+    const std::array<char, 3> prefix = {
+        '<', kPriorities.at(static_cast<std::size_t>(message.level)), '>'};
     out.append(prefix.data(), prefix.data() + prefix.size());
   }
   [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {

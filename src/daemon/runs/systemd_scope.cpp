@@ -48,7 +48,7 @@ using Bus = std::unique_ptr<sd_bus, Release<sd_bus_flush_close_unref>>;
 using Message = std::unique_ptr<sd_bus_message, Release<sd_bus_message_unref>>;
 
 struct BusError {
-  sd_bus_error error = SD_BUS_ERROR_NULL;
+  sd_bus_error error{};  // SD_BUS_ERROR_NULL is C, not C++
   BusError() = default;
   ~BusError() { sd_bus_error_free(&error); }
   BusError(const BusError&) = delete;

@@ -204,8 +204,8 @@ void JobService::post_submission(NewJobs& made, std::size_t i,
                                  std::function<void(const Result<void>&)> done) {
   auto& [row, spec] = made.jobs[i];
   const std::uint64_t id = row.id;
-  std::function<void(JobTable&)> edit = [row = std::move(row)](JobTable& records) {
-    records.put(row);
+  std::function<void(JobTable&)> edit = [put_row = std::move(row)](JobTable& records) {
+    records.put(put_row);
   };
   if (i == 0) {
     edit = [put_job = std::move(edit), submission, array = made.array](JobTable& records) {

@@ -2,6 +2,8 @@
 #include "daemon/views/job_locations.hpp"
 
 #include <algorithm>
+#include <map>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -43,7 +45,7 @@ api::RunRecord location_of(const store::MoveRow& move) {
 
 std::vector<api::RunRecord> locations_of(const std::vector<store::RunRow>& runs,
                                          const std::vector<store::MoveRow>& moves, bool may_read) {
-  std::vector<std::pair<store::WallTime, api::RunRecord>> found;  // by start time
+  std::multimap<store::WallTime, api::RunRecord> found;  // by start time
   for (const store::RunRow& run : runs) {
     api::RunRecord place = location_of(run);
     const auto move = std::ranges::find(moves, std::optional(run.run), &store::MoveRow::run);
@@ -59,15 +61,14 @@ std::vector<api::RunRecord> locations_of(const std::vector<store::RunRow>& runs,
         place.reason = run.reason;
       }
     }
-    found.emplace_back(run.asked, std::move(place));
+    found.emplace(run.asked, std::move(place));
   }
   for (const store::MoveRow& move : moves) {
-    if (!move.run && move.ended) found.emplace_back(move.begun, location_of(move));
+    if (!move.run && move.ended) found.emplace(move.begun, location_of(move));
   }
-  std::ranges::stable_sort(found, {}, [](const auto& each) { return each.first; });
   std::vector<api::RunRecord> places;
   const std::size_t skipped = found.size() > kMaxLocations ? found.size() - kMaxLocations : 0;
-  for (std::size_t i = skipped; i < found.size(); ++i) places.push_back(std::move(found[i].second));
+  for (auto& [begun, place] : found | std::views::drop(skipped)) places.push_back(std::move(place));
   return places;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unistd.h>
+#include <utility>
 
 #include "base/text.hpp"
 #include "core/transcript.hpp"
@@ -211,7 +212,8 @@ std::vector<api::GpuView> Views::gpus() const {
     views.push_back(view(gpu));
   }
   for (const store::GpuRow& row : missing) views.push_back(view(row));
-  std::ranges::stable_sort(views, {}, &api::GpuView::index);
+  std::ranges::sort(views, {},
+                    [](const api::GpuView& each) { return std::pair(each.index, each.uuid); });
   return views;
 }
 
