@@ -3,7 +3,6 @@
 
 #include "base/text.hpp"
 #include "cli/client/daemon_link.hpp"
-#include "cli/client/job_words.hpp"
 #include "cli/jobs/job_waiter.hpp"
 #include "text/json_text.hpp"
 
@@ -28,13 +27,12 @@ Result<void> wait(const JobWaitOptions& options, Command& command, Output& out) 
   }
   auto client = connect(options.daemon);
   if (!client) return std::unexpected(client.error());
-  const auto words = read_job_words(*client, options.jobs);
-  if (!words) return std::unexpected(words.error());
-  const auto ids = jobs_of(*client, *words);
-  if (!ids) return std::unexpected(ids.error());
   JobWaiter waiter(socket_of(options.daemon), std::move(*client));
+  const auto ids = waiter.find_jobs(options.jobs, deadline);
+  if (!ids) return std::unexpected(ids.error());
+  if (!*ids) command.exit_code = kTimedOut;
   boost::json::array documents;
-  for (const std::uint64_t id : *ids) {
+  for (const std::uint64_t id : ids->value_or(std::vector<std::uint64_t>())) {
     const auto job = waiter.wait_until(id, options.running ? "running" : "over", deadline);
     if (!job) return std::unexpected(job.error());
     if (!*job) {

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "cli/client/daemon_link.hpp"
+#include "cli/client/job_words.hpp"
 #include "cli/client/log_copy.hpp"
 
 namespace tangram::cli {
@@ -66,6 +67,20 @@ Result<SubmittedJob> submit_job(http::Client& client, const std::string& socket,
   }
 }
 
+Result<std::optional<std::vector<std::uint64_t>>> JobWaiter::find_jobs(
+    const std::vector<std::string>& named, std::optional<Clock::time_point> deadline) {
+  while (true) {
+    const auto words = read_job_words(client_, named);
+    auto jobs = words ? jobs_of(client_, *words) : std::unexpected(words.error());
+    if (jobs) {
+      failing_since_.reset();
+      return jobs;
+    }
+    if (auto ok = recover(jobs.error(), deadline); !ok) return std::unexpected(ok.error());
+    if (deadline && Clock::now() >= *deadline) return std::nullopt;
+  }
+}
+
 Result<std::optional<api::JobView>> JobWaiter::wait_until(
     std::uint64_t id, std::string_view state, std::optional<Clock::time_point> deadline) {
   milliseconds interval = std::chrono::seconds(1);
@@ -75,8 +90,10 @@ Result<std::optional<api::JobView>> JobWaiter::wait_until(
     if (job) {
       failing_since_.reset();
       interval = std::chrono::seconds(10);
-    } else if (auto ok = recover(id, job.error(), deadline); !ok) {
-      return std::unexpected(ok.error());
+    } else if (auto ok = recover(job.error(), deadline); !ok) {
+      if (ok.error().code != ErrorCode::kUnavailable) return std::unexpected(ok.error());
+      return failed(
+          cat(ok.error().message, " Job ", id, " continues; see `tangram show ", id, "`."));
     }
     if (deadline && Clock::now() >= *deadline) return std::nullopt;
     if (!job || !on_waiting) continue;
@@ -86,18 +103,15 @@ Result<std::optional<api::JobView>> JobWaiter::wait_until(
 
 // Reconnects after `error`. Connections that are accepted and closed at once count as an absent
 // daemon: the time since the last good reply is limited.
-Result<void> JobWaiter::recover(std::uint64_t id, const Error& error,
-                                std::optional<Clock::time_point> deadline) {
+Result<void> JobWaiter::recover(const Error& error, std::optional<Clock::time_point> deadline) {
   if (error.code != ErrorCode::kUnavailable) return std::unexpected(error);
   const auto now = Clock::now();
   if (!failing_since_) failing_since_ = now;
   const auto left = kReconnectTime - std::chrono::floor<milliseconds>(now - *failing_since_);
   auto again = reconnect(socket_, time_left(deadline, std::max(left, milliseconds(0))));
   if (!again && deadline && Clock::now() >= *deadline) return {};
-  if (!again || left.count() <= 0) {
-    return failed(cat(again ? error.message : again.error().message, " Job ", id,
-                      " continues; see `tangram show ", id, "`."));
-  }
+  if (!again) return std::unexpected(Error{ErrorCode::kUnavailable, again.error().message});
+  if (left.count() <= 0) return std::unexpected(error);
   client_ = std::move(*again);
   pause_between_attempts();
   return {};

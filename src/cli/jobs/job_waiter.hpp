@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/job.hpp"
 #include "base/error.hpp"
@@ -43,6 +44,11 @@ class JobWaiter {
   JobWaiter(std::string socket, http::Client client)
       : socket_(std::move(socket)), client_(std::move(client)) {}
 
+  // The jobs that were named on the command line, arrays replaced by their tasks; nullopt after
+  // `deadline`, without a daemon.
+  [[nodiscard]] Result<std::optional<std::vector<std::uint64_t>>> find_jobs(
+      const std::vector<std::string>& named, std::optional<Clock::time_point> deadline);
+
   // Waits until the job is `state` ("running" or "over") and returns it; nullopt after `deadline`.
   [[nodiscard]] Result<std::optional<api::JobView>> wait_until(
       std::uint64_t id, std::string_view state,
@@ -52,8 +58,7 @@ class JobWaiter {
   std::function<void(const api::JobView&)> on_waiting;
 
  private:
-  [[nodiscard]] Result<void> recover(std::uint64_t id, const Error& error,
-                                     std::optional<Clock::time_point> deadline);
+  [[nodiscard]] Result<void> recover(const Error& error, std::optional<Clock::time_point> deadline);
 
   std::string socket_;
   http::Client client_;
