@@ -22,9 +22,8 @@ namespace json = boost::json;
 using testing::HasSubstr;
 
 // The value of tangram_hooks_total for a result.
-int count_of(const Node& node, const std::string& hook, const std::string& result) {
-  const std::string text =
-      const_cast<Node&>(node).call("GET", "/metrics").as_string().c_str();  // NOLINT
+int count_of(Node& node, const std::string& hook, const std::string& result) {
+  const std::string text = node.call("GET", "/metrics").as_string().c_str();
   const std::string name = cat("tangram_hooks_total{hook=\"", hook, "\",result=\"", result, "\"} ");
   const std::size_t at = text.find(name);
   return at == std::string::npos ? -1 : std::stoi(text.substr(at + name.size()));
