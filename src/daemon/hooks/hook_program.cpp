@@ -2,7 +2,6 @@
 #include "daemon/hooks/hook_program.hpp"
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
@@ -11,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "os/descriptor.hpp"
+#include "os/spawn_attributes.hpp"
 
 namespace tangram::daemon {
 namespace {
@@ -53,20 +53,10 @@ Result<pid_t> spawn_hook(const HookProgram& program) {
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   posix_spawn_file_actions_addchdir_np(&actions, "/");
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  sigset_t all;
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  const os::SpawnAttributes attributes;
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, program.command.front().c_str(), &actions, &attributes,
+  const int error = posix_spawn(&pid, program.command.front().c_str(), &actions, attributes.get(),
                                 arguments.data(), environment.data());
-  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return failed(cat("cannot execute it: ", std::strerror(error)));
   return pid;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,6 +18,7 @@
 #include "daemon/runs/systemd_scope.hpp"
 #include "endpoint/process/folder.hpp"
 #include "os/descriptor.hpp"
+#include "os/spawn_attributes.hpp"
 #include "shim/run_folder.hpp"
 
 namespace tangram::daemon {
@@ -63,19 +63,9 @@ int spawn(std::string name, const std::string& program, const std::string& folde
   posix_spawn_file_actions_adddup2(&actions, 0, 1);
   posix_spawn_file_actions_adddup2(&actions, 0, 2);
   posix_spawn_file_actions_adddup2(&actions, ready, kReadyFd);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  sigset_t all;
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments.data(),
+  const os::SpawnAttributes attributes;
+  const int error = posix_spawn(&pid, program.c_str(), &actions, attributes.get(), arguments.data(),
                                 environment.data());
-  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }
